@@ -1,0 +1,65 @@
+# Every target sets up what it needs; a second call is quick.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+BENCH_VENV := bench/.venv
+BENCH_STAMP := $(BENCH_VENV)/.installed
+PIP_FLAGS := --quiet --disable-pip-version-check
+
+.PHONY: help setup demo test test-all lint bench lock clean
+
+help:
+	@echo "make demo      play three agents on linear-20 and print their regrets"
+	@echo "make test      lint, types and the quick tests"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make bench     speed beside the released package (long: see bench/README.md)"
+	@echo "make lock      renew requirements.lock from pyproject.toml"
+	@echo "make clean     remove environments, caches and demo results"
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "feelgood needs Python 3.11 or newer: name one with 'make PYTHON=/path/to/python'."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install $(PIP_FLAGS) --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/feelgood run linear-20 lints linucb uniform --rounds 10000 --seeds 10 --out results-demo --force
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest
+
+test-all: lint
+	$(BIN)/python -m pytest -m ""
+
+# The released package asks for far more than its linear agents use, hence --no-deps.
+$(BENCH_STAMP): bench/requirements.txt bench/peer-requirements.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install $(PIP_FLAGS) -r bench/requirements.txt
+	$(BENCH_VENV)/bin/python -m pip install $(PIP_FLAGS) --no-deps -r bench/peer-requirements.txt
+	@touch $@
+
+bench: $(STAMP) $(BENCH_STAMP)
+	$(BIN)/python bench/speed.py $(BENCH_ARGS)
+
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/python -m pip install $(PIP_FLAGS) uv
+	.venv-lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --upgrade --extra dev \
+		--generate-hashes --no-emit-index-url --no-emit-find-links \
+		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) .venv-lock $(BENCH_VENV) results-demo build dist
+	rm -rf .mypy_cache .pytest_cache .ruff_cache
+	find src tests bench -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,142 @@
+"""Plays one agent of the released package `ctx-bandits-mcmc` once and prints its time and regret.
+
+Runs in the bench's own environment (`make bench` makes it), on one thread:
+
+    bench/.venv/bin/python bench/peer.py --agent lmcts --dim 20 --rounds 1000 --seed 0
+
+The agents and the linear environment are the released ones, unchanged. The play loop is written
+here: it makes the same calls a round as the released one, less its logging to a tracking service.
+"""
+
+import argparse
+import importlib
+import importlib.util
+import json
+import sys
+import time
+import types
+from typing import Any
+
+import torch
+
+ARMS = 5
+
+# Our agent name: class, and its module in the released package.
+AGENTS = {
+    "linucb": ("LinUCB", "baseline"),
+    "lints": ("LinTS", "baseline"),
+    "lmcts": ("LMCTS", "MCMC"),
+    "malats": ("MALATS", "MCMC"),
+    "plmcts": ("PLMCTS", "MCMC"),
+    "hmcts": ("HMCTS", "MCMC"),
+    "phmcts": ("PHMCTS", "MCMC"),
+    "svrglmcts": ("SVRGLMCTS", "MCMC"),
+    "fglmcts": ("FGLMCTS", "MCMC"),
+    "sfglmcts": ("SFGLMCTS", "MCMC"),
+    "pfglmcts": ("PFGLMCTS", "MCMC"),
+    "fgmalats": ("FGMALATS", "MCMC"),
+    "fghmcts": ("FGHMCTS", "MCMC"),
+}
+
+
+def released(module: str) -> Any:
+    """A module of the released package, whose top-level name is `src`.
+
+    Its `__init__` imports everything, down to a client of an online service that the linear agents
+    do not use. An empty package of that name with the same search path leaves all of it out.
+    """
+    if "src" not in sys.modules:
+        spec = importlib.util.find_spec("src")
+        if spec is None or spec.submodule_search_locations is None:
+            raise SystemExit("The released package is not installed here: run `make bench`.")
+        package = types.ModuleType("src")
+        package.__path__ = list(spec.submodule_search_locations)
+        sys.modules["src"] = package
+    return importlib.import_module(f"src.{module}")
+
+
+def phi(context: torch.Tensor, arms: int) -> torch.Tensor:
+    """Features of all arms, [arms, d]: the context in the block of each arm, zeros elsewhere."""
+    return torch.block_diag(*(context for _ in range(arms)))
+
+
+def phi_arm(context: torch.Tensor, arm: int | torch.Tensor, arms: int) -> torch.Tensor:
+    """Features of one arm, [d]."""
+    return phi(context, arms)[arm]
+
+
+def settings(agent: str, dim: int, rounds: int) -> dict[str, Any]:
+    """What the released classes read: the settings of the paper's linear experiments."""
+    info = {
+        "d": dim,
+        "T": rounds,
+        "nb_arms": ARMS,
+        "context_size": dim // ARMS,
+        "phi": phi,
+        "phi_a": phi_arm,
+        "std_reward": 0.5,
+        "std_prior": 0.01,  # used as the coefficient ρ in ρ‖θ‖²
+        "eta": 1.0,
+        "step_size": 0.1,  # Langevin agents divide it by the round
+        "K": 25,
+        "K_not_updated": 25,  # never used: every round brings an observation
+        "alpha": 1.0,
+        "lambda_reg": 1.0,
+        "beta_inv": 1e-2 if agent in {"plmcts", "pfglmcts"} else 1e-3,  # times d ln T
+        "accept_reject_step": 20,
+        "L_leap": 10,
+        "batch_size": 64,
+        "m_inner": 10,
+    }
+    if "fg" in agent:
+        info |= {"lambda": 0.5, "b": 1000.0, "smooth_s": 10.0}
+    return info
+
+
+def play(agent: str, dim: int, rounds: int, seed: int) -> dict[str, Any]:
+    """One run: CPU and wall-clock seconds for the rounds, and the final cumulative regret."""
+    torch.manual_seed(seed)
+    info = settings(agent, dim, rounds)
+    name, module = AGENTS[agent]
+    env = released("toy_example").LinearEnv(info)
+    player = getattr(released(module), name)(info)
+    arm_idx = torch.arange(ARMS)
+    regret = torch.zeros(rounds)
+
+    wall, cpu = time.perf_counter(), time.process_time()
+    total = 0.0
+    for t in range(rounds):
+        context = env.context()
+        arm = player.choose_arm(context, arm_idx)
+        reward = env.reward(context, arm)
+        total = total + env.get_reward_star(context) - env.get_mean_reward(context, arm)
+        regret[t] = total
+        player.update(arm, reward, context, arm_idx)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {
+        "agent": agent,
+        "rounds": rounds,
+        "seed": seed,
+        "seconds": cpu,  # one thread: the wall-clock time of an undisturbed core
+        "wall_seconds": wall,
+        "final_regret": float(regret[-1]),
+        "torch": torch.__version__,
+    }
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--agent", required=True, choices=sorted(AGENTS))
+    parser.add_argument("--dim", type=int, default=20, help=f"a multiple of {ARMS}")
+    parser.add_argument("--rounds", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    if args.dim % ARMS or args.rounds < 1:
+        parser.error(f"--dim must be a multiple of {ARMS} and --rounds at least 1.")
+    torch.set_num_threads(1)
+    print(json.dumps(play(args.agent, args.dim, args.rounds, args.seed)))
+
+
+if __name__ == "__main__":
+    main()

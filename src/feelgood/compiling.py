@@ -1,0 +1,67 @@
+"""Compile ahead of time, once a shape, and say how long it took."""
+
+import os
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+_PROGRAMS_KEPT = 128
+_lock = threading.Lock()
+_programs: OrderedDict[Any, Any] = OrderedDict()
+
+
+def cache_folder() -> Path:
+    """Where compiled programs are kept: `FEELGOOD_CACHE`, or the user's cache folder."""
+    chosen = os.environ.get("FEELGOOD_CACHE")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return base / "feelgood"
+
+
+def keep_compiled_programs() -> None:
+    """Use JAX's persistent compilation cache, unless the user has configured one already."""
+    if jax.config.values["jax_compilation_cache_dir"] is None:
+        folder = cache_folder() / "programs"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            return  # a read-only home costs compile time, nothing else
+        jax.config.update("jax_compilation_cache_dir", str(folder))
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _shape_of(leaf: Any) -> Any:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False))
+
+
+def compiled(
+    function: Callable[..., Any], *args: Any, donate: tuple[int, ...] = ()
+) -> tuple[Any, float]:
+    """`function` compiled for the shapes of `args`, and the seconds that took (0 if known)."""
+    shapes = jax.tree.map(_shape_of, args)
+    leaves, structure = jax.tree.flatten(shapes)
+    key = (function, structure, tuple((x.shape, x.dtype, x.weak_type) for x in leaves))
+    with _lock:
+        if key in _programs:
+            _programs.move_to_end(key)
+            return _programs[key], 0.0
+        start = time.perf_counter()
+        program = jax.jit(function, donate_argnums=donate).lower(*shapes).compile()
+        seconds = time.perf_counter() - start
+        _programs[key] = program
+        while len(_programs) > _PROGRAMS_KEPT:
+            _programs.popitem(last=False)
+    return program, seconds

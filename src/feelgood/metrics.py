@@ -1,0 +1,100 @@
+"""What a run is judged by: pure functions and one accumulator on host arrays, in float64."""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+#: Rounds at the end of a run over which the paper sums the simple regret.
+SIMPLE_REGRET_WINDOW = 500
+
+
+def curve_grid(rounds: int, points: int = 200) -> Int[np.ndarray, " points"]:
+    """Rounds at which curves are recorded: dense early, at most `points`, ending at `rounds`."""
+    half = points // 2
+    early = np.geomspace(1, rounds, half)
+    even = np.linspace(rounds / half, rounds, half)
+    return np.unique(np.rint(np.concatenate([early, even])).astype(np.int64))
+
+
+@dataclasses.dataclass
+class Tally:
+    """Running sums of one group of chains, fed a block of consecutive rounds at a time.
+
+    Sums are float64 on the host: the final values are exact to rounding however long the run.
+    """
+
+    rounds: int
+    chains: int
+    arms: int
+    health_names: tuple[str, ...]
+    points: int = 200
+
+    def __post_init__(self) -> None:
+        self.grid = curve_grid(self.rounds, self.points)
+        size = (self.chains, len(self.grid))
+        self.curve = np.full(size, np.nan)
+        self.health = {name: np.zeros(size) for name in self.health_names}
+        self.total = np.zeros(self.chains)
+        self.late = np.zeros(self.chains)
+        self.best = np.zeros(self.chains, np.int64)
+        self.counts = np.zeros((self.chains, self.arms), np.int64)
+        self.done = 0
+
+    def add(
+        self,
+        regret: Float[np.ndarray, "block chains"],
+        arms: Int[np.ndarray, "block chains"],
+        health: dict[str, Float[np.ndarray, "block chains"]],
+    ) -> None:
+        """Take in the next rounds."""
+        block = regret.shape[0]
+        running = self.total + np.cumsum(regret, axis=0, dtype=np.float64)
+        first, last = self.done + 1, self.done + block
+        inside = np.flatnonzero((self.grid >= first) & (self.grid <= last))
+        self.curve[:, inside] = running[self.grid[inside] - first].T
+        if health:
+            # Round r belongs to the first grid point at or after it.
+            slot = np.searchsorted(self.grid, np.arange(first, last + 1))
+            for name, values in health.items():
+                np.add.at(self.health[name].T, slot, values)
+        window = max(0, self.rounds - SIMPLE_REGRET_WINDOW)
+        self.late += regret[max(0, window - self.done) :].sum(axis=0, dtype=np.float64)
+        self.best += (regret <= 0.0).sum(axis=0)
+        for arm in range(self.arms):
+            self.counts[:, arm] += (arms == arm).sum(axis=0)
+        self.total = running[-1]
+        self.done = last
+
+    def health_means(self) -> dict[str, Float[np.ndarray, "chains points"]]:
+        """Mean of each diagnostic between consecutive grid points."""
+        width = np.diff(self.grid, prepend=0)
+        return {name: sums / width for name, sums in self.health.items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Summary:
+    """How a quantity is spread over seeds."""
+
+    count: int
+    mean: float
+    std: float
+    sem: float
+    median: float
+    q25: float
+    q75: float
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, " seeds"]) -> "Summary":
+        """Sample mean, standard deviation (n − 1), its standard error, median and quartiles.
+
+        Chains that diverged are NaN and left out; `count` says how many are in.
+        """
+        kept = values[np.isfinite(values)]
+        n = len(kept)
+        if n == 0:
+            nan = float("nan")
+            return cls(0, nan, nan, nan, nan, nan, nan)
+        std = float(np.std(kept, ddof=1)) if n > 1 else float("nan")
+        q25, median, q75 = (float(q) for q in np.quantile(kept, [0.25, 0.5, 0.75]))
+        return cls(n, float(np.mean(kept)), std, std / float(np.sqrt(n)), median, q25, q75)

@@ -1,0 +1,8 @@
+"""Agents: importing this package registers them all."""
+
+from feelgood.policies.greedy import EpsGreedy, TabularEpsGreedy
+from feelgood.policies.lints import LinTS
+from feelgood.policies.linucb import LinUCB
+from feelgood.policies.uniform import Uniform
+
+__all__ = ["EpsGreedy", "LinTS", "LinUCB", "TabularEpsGreedy", "Uniform"]

@@ -1,0 +1,122 @@
+"""ε-greedy agents: contextual (ridge estimate) and tabular (one mean an arm)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood import lanes, models
+from feelgood.lanes import AnyKey
+from feelgood.policies import ridge
+from feelgood.policies.ridge import RidgeState
+from feelgood.protocols import AGENTS, Policy
+from feelgood.settings import setting
+from feelgood.types import Number, Spec
+
+DECAYS = ("none", "sqrt")
+
+
+def explore(
+    key: AnyKey,
+    greedy: Int[Array, "*lanes"],
+    arms: int,
+    epsilon: Number,
+    decay: str,
+    count: Int[Array, ""],
+) -> Int[Array, "*lanes"]:
+    """The greedy arm, or with probability ε_t a uniform one; ε_t = ε or ε/√t, t from 1."""
+    rate = epsilon / jnp.sqrt(count + 1.0) if decay == "sqrt" else epsilon
+    coin, choice = lanes.uniform(key, 2)
+    arm = jnp.minimum((choice * arms).astype(jnp.int32), arms - 1)
+    return jnp.where(coin < rate, arm, greedy)
+
+
+@AGENTS.register("epsgreedy")
+class EpsGreedy(Policy):
+    """The best arm of a ridge estimate, and with probability ε a uniform one.
+
+    The estimate is V⁻¹b with V = ρI + Σ x xᵀ, b = Σ r x; ε is constant or decays as ε/√t.
+    """
+
+    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
+    rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
+
+    laned = True
+
+    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> RidgeState:
+        del key
+        return ridge.init(spec, self.rho, lanes)
+
+    def act(
+        self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], RidgeState]:
+        theta = lanes.solve_upper(state.ridge.factor, ridge.whitened_mean(state))
+        greedy = jnp.argmax(models.scores(state.spec, theta, context), axis=0)
+        arm = explore(key, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
+        return arm, state
+
+    def update(
+        self,
+        state: RidgeState,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> RidgeState:
+        return ridge.update(state, context, arm, reward)
+
+    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
+        return ridge.probe(state)
+
+
+class Table(NamedTuple):
+    """Plays and mean reward of each arm."""
+
+    plays: Float[Array, "arms *lanes"]
+    mean: Float[Array, "arms *lanes"]
+    observed: Int[Array, ""]
+
+
+@AGENTS.register("epsgreedy-tabular")
+class TabularEpsGreedy(Policy):
+    """The arm with the best average so far, and with probability ε a uniform one; no context.
+
+    Every arm is played once before the averages observed. This is the ε-greedy of the paper's
+    tables, with ε_t = ε/√t there.
+    """
+
+    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    decay: str = setting("sqrt", "how ε falls: constant, or ε/√t", choices=DECAYS)
+
+    laned = True
+
+    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Table:
+        del key
+        zeros = jnp.zeros((spec.arms, *lanes))
+        return Table(plays=zeros, mean=zeros, observed=jnp.zeros((), jnp.int32))
+
+    def act(
+        self, key: AnyKey, state: Table, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], Table]:
+        del context
+        untried = state.plays == 0
+        greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
+        arms = state.plays.shape[0]
+        arm = explore(key, greedy, arms, self.epsilon, self.decay, state.observed)
+        return jnp.where(jnp.any(untried, axis=0), greedy, arm), state
+
+    def update(
+        self,
+        state: Table,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> Table:
+        del context
+        hot = lanes.one_hot(arm, state.plays.shape[0])
+        plays = state.plays + hot
+        mean = state.mean + hot * (reward - state.mean) / jnp.maximum(plays, 1.0)
+        return Table(plays=plays, mean=mean, observed=state.observed + 1)
+
+    def probe(self, state: Table) -> Float[Array, "*lanes"]:
+        return jnp.sum(state.mean, axis=0)

@@ -1,0 +1,66 @@
+"""The ridge posterior that the closed-form agents share."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood import lanes, models
+from feelgood.types import Number, Spec
+
+
+class Ridge(NamedTuple):
+    """Cholesky factors of V_a = ρI + Σ x xᵀ and the moments b_a = Σ r x, a block each."""
+
+    factor: Float[Array, "dim dim blocks *lanes"]
+    moment: Float[Array, "dim blocks *lanes"]
+
+
+class RidgeState(eqx.Module):
+    """A ridge posterior with the shape of its problem and the number of observations."""
+
+    ridge: Ridge
+    count: Int[Array, ""]
+    spec: Spec = eqx.field(static=True)
+
+
+def init(spec: Spec, rho: Number, shape: tuple[int, ...]) -> RidgeState:
+    """No data: V = ρI, b = 0."""
+    eye = jnp.eye(spec.dim).reshape(spec.dim, spec.dim, *([1] * (1 + len(shape))))
+    factor = jnp.broadcast_to(
+        jnp.sqrt(rho) * eye, (spec.dim, spec.dim, spec.blocks, *shape)
+    ).astype(jnp.float32)
+    moment = jnp.zeros((spec.dim, spec.blocks, *shape))
+    return RidgeState(
+        ridge=Ridge(factor=factor, moment=moment), count=jnp.zeros((), jnp.int32), spec=spec
+    )
+
+
+def update(
+    state: RidgeState,
+    context: Float[Array, "dim ..."],
+    arm: Int[Array, "*lanes"],
+    reward: Float[Array, "*lanes"],
+) -> RidgeState:
+    """Add one observation: a rank-one update of the played block's factor."""
+    x, block = models.played(state.spec, context, arm)
+    factor, moment = state.ridge
+    current = lanes.pick(jnp.moveaxis(factor, 2, 0), block[:, None, None])
+    updated = lanes.rank_one_update(current, x)
+    factor = jnp.where(block > 0, updated[:, :, None], factor)
+    moment = moment + block * (reward * x)[:, None]
+    return RidgeState(
+        ridge=Ridge(factor=factor, moment=moment), count=state.count + 1, spec=state.spec
+    )
+
+
+def whitened_mean(state: RidgeState) -> Float[Array, "dim blocks *lanes"]:
+    """L⁻¹ b; the ridge estimate is L⁻ᵀ of it."""
+    return lanes.solve_lower(state.ridge.factor, state.ridge.moment)
+
+
+def probe(state: RidgeState) -> Float[Array, "*lanes"]:
+    """Sum of the factors' diagonals and the moments: not finite once either is not."""
+    diagonal = sum(state.ridge.factor[i, i] for i in range(state.spec.dim))
+    return jnp.sum(diagonal, axis=0) + jnp.sum(state.ridge.moment, axis=(0, 1))

@@ -1,0 +1,107 @@
+"""The two things a run is made of, a testbed and a policy, and the tables they register in."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int, Key
+
+from feelgood.lanes import AnyKey
+from feelgood.registry import Registry
+from feelgood.types import Spec
+
+
+class Testbed(eqx.Module):
+    """A contextual bandit problem, written for one seed.
+
+    `init` draws what stays fixed in a run (the true parameters), `context` what an agent sees in
+    round `t`, `mean_rewards` the expected reward of every arm there, and `rewards` one noisy
+    reward of **every** arm: all agents then meet the same contexts and the same luck. The engine
+    lifts these functions over rounds and seeds.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def spec(self) -> Spec:
+        """Shape of the problem."""
+
+    @property
+    @abstractmethod
+    def rounds(self) -> int:
+        """The usual horizon."""
+
+    @abstractmethod
+    def init(self, key: Key[Array, ""]) -> Any:
+        """What stays fixed in a run."""
+
+    @abstractmethod
+    def context(self, key: Key[Array, ""], state: Any, t: Int[Array, ""]) -> Float[Array, "..."]:
+        """The context of round `t`, of shape `spec.context_shape`."""
+
+    @abstractmethod
+    def mean_rewards(self, state: Any, context: Float[Array, "..."]) -> Float[Array, " arms"]:
+        """Expected reward of each arm in this context."""
+
+    @abstractmethod
+    def rewards(
+        self, key: Key[Array, ""], state: Any, context: Float[Array, "..."]
+    ) -> Float[Array, " arms"]:
+        """One noisy reward of each arm in this context."""
+
+
+class Policy(eqx.Module):
+    """An agent: pure functions on a state that is a pytree of arrays.
+
+    The same three functions serve a compiled run of many chains and one live decision:
+
+    - a policy with `laned = True` accepts trailing lane axes on every array (`feelgood.lanes`);
+    - any other policy is written for one chain, and the engine lifts it with `vmap`.
+
+    Every float setting is an array leaf, so a sweep over settings is one compiled program.
+    """
+
+    laned: ClassVar[bool] = False
+
+    @abstractmethod
+    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Any:
+        """The state before the first round."""
+
+    @abstractmethod
+    def act(
+        self, key: AnyKey, state: Any, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], Any]:
+        """Choose an arm."""
+
+    @abstractmethod
+    def update(
+        self,
+        state: Any,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> Any:
+        """Learn from one observed reward."""
+
+    @abstractmethod
+    def probe(self, state: Any) -> Float[Array, "*lanes"]:
+        """A number that stops being finite when the chain has diverged."""
+
+    def chains_per_program(self) -> int | None:
+        """How many chains one program should hold on CPU; None: as many as there are."""
+        return None
+
+    def reserve(self, state: Any, rounds: int) -> Any:
+        """Make room for `rounds` observations; called between compiled segments."""
+        del rounds
+        return state
+
+    def health(self, state: Any) -> dict[str, Float[Array, "*lanes"]]:
+        """Diagnostics of the latest round, recorded along the run; empty for exact agents."""
+        del state
+        return {}
+
+
+AGENTS: Registry[Policy] = Registry("agent")
+TESTBEDS: Registry[Testbed] = Registry("testbed")

@@ -1,0 +1,98 @@
+"""Names to builders: one decorator, one table for agents and one for testbeds.
+
+A registered class is a *family*. Most families have one name (`lints`); some carry parameters in
+the name (`linear-20`, `wheel-0.5`) or compose it from parts (`psfglmcts`). A family says which
+names it knows through `parse`, so that adding one is one decorator in one file.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.settings import Setting, check_settings, settings_of
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry(Generic[T]):
+    """One buildable thing: a name, its settings and how to make it from them."""
+
+    name: str
+    doc: str
+    settings: Mapping[str, Setting]
+    make: Callable[[Mapping[str, Any]], T]
+
+    def build(self, values: Mapping[str, Any] | None = None) -> T:
+        """The object, with `values` checked and everything else at its default."""
+        return self.make(check_settings(self.name, self.settings, values or {}))
+
+    def resolve(self, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """All settings, checked, without building."""
+        return check_settings(self.name, self.settings, values or {})
+
+
+@dataclasses.dataclass(frozen=True)
+class Family(Generic[T]):
+    """A group of names that one piece of code understands."""
+
+    label: str
+    doc: str
+    parse: Callable[[str], Entry[T] | None]
+    examples: tuple[str, ...]
+    names: Callable[[], tuple[str, ...]]
+
+
+class Registry(Generic[T]):
+    """Names to entries. A duplicate is refused; an unknown name gets "did you mean"."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._families: dict[str, Family[T]] = {}
+
+    def add(self, family: Family[T]) -> None:
+        """Add a family; its label and its examples must be new."""
+        for name in (family.label, *family.examples):
+            if name in self._families or self._find(name) is not None:
+                raise FeelgoodError(
+                    f"the {self.kind} name '{name}' is taken: register under another name."
+                )
+        self._families[family.label] = family
+
+    def register(self, name: str, doc: str | None = None) -> Callable[[type[T]], type[T]]:
+        """Class decorator: register a class under one fixed name."""
+
+        def decorate(cls: type[T]) -> type[T]:
+            text = doc or (cls.__doc__ or name).strip().splitlines()[0]
+            entry = Entry(name, text, settings_of(cls), lambda values: cls(**values))
+            self.add(
+                Family(name, text, lambda n: entry if n == name else None, (name,), lambda: (name,))
+            )
+            return cls
+
+        return decorate
+
+    def families(self) -> tuple[Family[T], ...]:
+        """All families, in order of registration."""
+        return tuple(self._families.values())
+
+    def names(self) -> tuple[str, ...]:
+        """Every name that can be listed (parameterised families list their examples)."""
+        return tuple(name for family in self.families() for name in family.names())
+
+    def __contains__(self, name: str) -> bool:
+        return self._find(name) is not None
+
+    def __getitem__(self, name: str) -> Entry[T]:
+        entry = self._find(name)
+        if entry is None:
+            raise FeelgoodError(f"unknown {self.kind} '{name}': {did_you_mean(name, self.names())}")
+        return entry
+
+    def _find(self, name: str) -> Entry[T] | None:
+        for family in self._families.values():
+            entry = family.parse(name)
+            if entry is not None:
+                return entry
+        return None

@@ -1,0 +1,220 @@
+"""`feelgood.run`: agents by name or as objects, sweeps over settings, one result."""
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+import feelgood.policies
+import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood.compiling import keep_compiled_programs
+from feelgood.errors import FeelgoodError
+from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.results import AgentResult, RunResult
+from feelgood.settings import settings_of
+from feelgood.simulate import simulate
+
+MAX_ROUNDS = 100_000_000
+MAX_SEEDS = 100_000
+
+Progress = Callable[[str, int, int], None]
+Seeds = int | str | Sequence[int]
+Values = Mapping[str, Any]
+
+
+def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
+    """`10` is 0 … 9, `"A:B"` is A … B − 1, a sequence is itself."""
+    hint = "give a positive number N, a range A:B with 0 ≤ A < B, or a list of seeds."
+    wrong = FeelgoodError(f"seeds = {seeds!r} is not allowed: {hint}")
+    if isinstance(seeds, str):
+        head, colon, tail = seeds.partition(":")
+        try:
+            numbers = (int(head), int(tail)) if colon else (0, int(head))
+        except ValueError:
+            raise wrong from None
+        seeds = range(*numbers) if numbers[0] >= 0 else ()
+    elif isinstance(seeds, int):
+        seeds = range(seeds)
+    chosen = seeds if isinstance(seeds, range) else tuple(seeds)
+    if len(chosen) > MAX_SEEDS:
+        raise FeelgoodError(f"{len(chosen)} seeds are too many: use at most {MAX_SEEDS}.")
+    values = tuple(int(s) for s in chosen)
+    if not values or min(values) < 0 or max(values) >= 2**32 or len(set(values)) != len(values):
+        raise wrong
+    return values
+
+
+def parse_rounds(rounds: int) -> int:
+    """A number of rounds that makes sense."""
+    if not 1 <= rounds <= MAX_ROUNDS:
+        raise FeelgoodError(f"rounds = {rounds} is not allowed: use 1 to {MAX_ROUNDS:,} rounds.")
+    return int(rounds)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Variant:
+    """One agent with one setting, ready to run."""
+
+    agent: str
+    settings: Values
+    policy: Policy
+
+
+def _grid(values: Values) -> Iterator[dict[str, Any]]:
+    """The cross product of all settings that are lists."""
+    lists = {k: v if isinstance(v, (list, tuple)) else [v] for k, v in values.items()}
+    for combination in itertools.product(*lists.values()):
+        yield dict(zip(lists, combination, strict=True))
+
+
+def _public(value: Any) -> Any:
+    return float(value) if isinstance(value, (jax.Array, np.ndarray)) else value
+
+
+def _own_settings(thing: Policy | Testbed) -> dict[str, Any]:
+    return {name: _public(getattr(thing, name)) for name in settings_of(type(thing))}
+
+
+def _variants(which: str | Policy, values: Values) -> list[_Variant]:
+    if isinstance(which, Policy):
+        name = type(which).__name__
+        if values:
+            raise FeelgoodError(f"settings of {name} are given with the object itself.")
+        return [_Variant(name, _own_settings(which), which)]
+    entry = AGENTS[which]
+    for name, value in values.items():
+        if isinstance(value, (list, tuple)) and not value:
+            raise FeelgoodError(f"{which}.{name} = [] is not allowed: give at least one value.")
+    return [_Variant(which, entry.resolve(v), entry.build(v)) for v in _grid(values)]
+
+
+def build_testbed(which: str | Testbed, values: Values) -> tuple[str, Testbed, Values]:
+    """A testbed with its name and settings."""
+    if isinstance(which, Testbed):
+        return type(which).__name__, which, _own_settings(which)
+    entry = TESTBEDS[which]
+    return which, entry.build(values), entry.resolve(values)
+
+
+def run_each(
+    testbed: str | Testbed,
+    agents: Sequence[str | Policy],
+    *,
+    rounds: int | None = None,
+    seeds: Seeds = 10,
+    settings: Mapping[str, Values] | None = None,
+    progress: Progress | None = None,
+) -> Iterator[AgentResult]:
+    """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
+
+    All input is checked at the call, before anything runs.
+    """
+    given = dict(settings or {})
+    testbed_values = {**given.pop("testbed", {})}
+    if isinstance(testbed, str):
+        testbed_values |= given.pop(testbed, {})
+    name, problem, problem_settings = build_testbed(testbed, testbed_values)
+    horizon = parse_rounds(problem.rounds if rounds is None else rounds)
+    chosen = parse_seeds(seeds)
+    if not agents:
+        raise FeelgoodError("no agent was named: name at least one, such as lints.")
+    labels = [a if isinstance(a, str) else type(a).__name__ for a in agents]
+    for label in given:
+        if label not in labels:
+            raise FeelgoodError(
+                f"settings are given for '{label}', which is not in this run: "
+                f"use one of {', '.join(dict.fromkeys([*labels, 'testbed']))}."
+            )
+    groups: list[list[_Variant]] = []
+    for agent, label in zip(agents, labels, strict=True):
+        by_shape: dict[Any, list[_Variant]] = {}
+        for variant in _variants(agent, given.get(label, {})):
+            by_shape.setdefault(jax.tree.structure(variant.policy), []).append(variant)
+        groups += by_shape.values()
+    keep_compiled_programs()
+    return _run_groups(name, problem, problem_settings, groups, horizon, chosen, progress)
+
+
+def _run_groups(
+    name: str,
+    problem: Testbed,
+    problem_settings: Values,
+    groups: list[list[_Variant]],
+    horizon: int,
+    chosen: tuple[int, ...],
+    progress: Progress | None,
+) -> Iterator[AgentResult]:
+    for group in groups:
+        label = group[0].agent
+        total = len(group) * len(chosen) * horizon
+        done = 0
+
+        def advance(count: int, label: str = label, total: int = total) -> None:
+            nonlocal done
+            done += count
+            if progress is not None:
+                progress(label, min(done, total), total)
+
+        outcome = simulate(
+            problem, [v.policy for v in group], rounds=horizon, seeds=chosen, progress=advance
+        )
+        for g, variant in enumerate(group):
+            yield AgentResult(
+                agent=variant.agent,
+                testbed=name,
+                settings=variant.settings,
+                testbed_settings=problem_settings,
+                rounds=horizon,
+                seeds=chosen,
+                final_regret=outcome.final_regret[g],
+                simple_regret=outcome.simple_regret[g],
+                best_arm_rate=outcome.best_arm_rate[g],
+                arm_counts=outcome.arm_counts[g],
+                curve_rounds=outcome.grid,
+                curve=outcome.curve[g],
+                health={k: v[g] for k, v in outcome.health.items()},
+                diverged_at=outcome.diverged_at[g],
+                compile_s=outcome.compile_s,
+                run_s=outcome.run_s,
+            )
+
+
+def run(
+    testbed: str | Testbed,
+    agents: Sequence[str | Policy],
+    *,
+    rounds: int | None = None,
+    seeds: Seeds = 10,
+    settings: Mapping[str, Values] | None = None,
+    progress: Progress | None = None,
+) -> RunResult:
+    """Run agents on a testbed and return everything that was measured.
+
+    **Arguments:**
+
+    - `testbed`: a name such as `"linear-20"`, or a `Testbed`.
+    - `agents`: names such as `"lints"`, or `Policy` objects.
+    - `rounds`: how many; by default the testbed's usual horizon.
+    - `seeds`: `N` for 0 … N − 1, `"A:B"`, or a sequence. Every agent meets the same contexts and
+      the same noise for a seed, so differences between agents are paired.
+    - `settings`: `{"agent": {"key": value}}`; a list of values is a sweep, run as one program
+      where the setting is a number. `{"testbed": {...}}` sets the testbed's.
+    - `progress`: called with (agent, chain-rounds done, chain-rounds in all).
+
+    **Example:**
+
+    >>> import feelgood
+    >>> result = feelgood.run("linear-20", ["lints", "linucb"], rounds=200, seeds=2)
+    >>> [r.agent for r in result], result["lints"].final_regret.shape
+    (['lints', 'linucb'], (2,))
+    """
+    return RunResult(
+        tuple(
+            run_each(
+                testbed, agents, rounds=rounds, seeds=seeds, settings=settings, progress=progress
+            )
+        )
+    )

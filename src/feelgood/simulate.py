@@ -1,0 +1,486 @@
+"""The engine: a whole bandit run as one compiled program, for all seeds and settings at once.
+
+A run is cut into *blocks* of rounds. For each block the environment (contexts and the rewards of
+all arms) is made by one program, outside the agent's; a second program, the same for every block,
+plays those rounds for all chains together. Chains are seeds × settings.
+
+**Keys.** Seed s has two streams, `fold_in(key(s), ENVIRONMENT)` and `fold_in(key(s), AGENT)`, and
+each is folded with the round. Contexts and rewards depend on the testbed and the seed alone: every
+agent meets the same ones, seed 7 alone gives the same as seed 7 among 100, and adding an agent
+changes nobody else. All settings of a sweep share their seed's noise.
+
+**Failure is a value.** A chain whose probe stops being finite is marked with the round; the others
+go on.
+"""
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Float, Int, Key, UInt32
+
+from feelgood import lanes
+from feelgood.compiling import compiled
+from feelgood.errors import FeelgoodError
+from feelgood.lanes import AnyKey, LaneKeys
+from feelgood.metrics import Tally
+from feelgood.protocols import Policy, Testbed
+from feelgood.types import Spec
+
+ENVIRONMENT, AGENT = 0, 1
+MAX_BLOCK = 4096
+BLOCK_BYTES = 64 * 2**20
+#: A call into the compiled program aims at this long, so that progress and Ctrl-C are prompt.
+CALL_SECONDS = 0.4
+
+
+class Interrupted(Exception):
+    """A stop was asked for in the middle of a run."""
+
+
+class Outcome(NamedTuple):
+    """What one group of chains did; the leading axes are settings and seeds."""
+
+    grid: Int[np.ndarray, " points"]
+    curve: Float[np.ndarray, "settings seeds points"]
+    final_regret: Float[np.ndarray, "settings seeds"]
+    simple_regret: Float[np.ndarray, "settings seeds"]
+    best_arm_rate: Float[np.ndarray, "settings seeds"]
+    arm_counts: Int[np.ndarray, "settings seeds arms"]
+    diverged_at: Int[np.ndarray, "settings seeds"]
+    health: dict[str, Float[np.ndarray, "settings seeds points"]]
+    compile_s: float
+    run_s: float
+
+
+# ---- the environment ------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """A stretch of rounds as the environment made them; seeds are the last axis."""
+
+    contexts: Float[Array, "block *context seeds"]
+    rewards: Float[Array, "block arms seeds"]
+    means: Float[Array, "block arms seeds"]
+
+
+def seed_keys(seeds: UInt32[Array, " seeds"], stream: int) -> Key[Array, " seeds"]:
+    """One key a seed, for one of the two streams."""
+    return jax.vmap(lambda s: jax.random.fold_in(jax.random.key(s), stream))(seeds)
+
+
+def seed_array(seeds: Sequence[int]) -> UInt32[Array, " seeds"]:
+    """Seeds as the programs take them."""
+    return jnp.asarray(np.asarray(seeds, np.uint32))
+
+
+class _BlockMaker(eqx.Module):
+    """Makes blocks of one length. A module, so that equal makers share their compiled program."""
+
+    length: int = eqx.field(static=True)
+
+    def __call__(
+        self, testbed: Testbed, seeds: UInt32[Array, " seeds"], first: Int[Array, ""]
+    ) -> Block:
+        # The barriers keep the key derivations apart from the draws that use them: fused, they
+        # are computed again for every number drawn, and compile several times slower.
+        staged = lax.optimization_barrier
+        fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
+        fixed, stream = jnp.unstack(
+            staged(fold(seed_keys(seeds, ENVIRONMENT), jnp.arange(2))), axis=1
+        )
+        rounds = first + jnp.arange(self.length)
+        states = staged(jax.vmap(testbed.init)(fixed))
+        # Round t takes its context from key 2t of the stream and its rewards from key 2t + 1.
+        keys = staged(fold(stream, 2 * first + jnp.arange(2 * self.length)))
+        see, luck = keys[:, 0::2], keys[:, 1::2]
+        turns = jnp.broadcast_to(rounds, see.shape)
+
+        def each(function: Callable[..., Any]) -> Callable[..., Any]:
+            """Over seeds and rounds; the states are one a seed."""
+            return jax.vmap(jax.vmap(function, in_axes=(None, 0, 0)), in_axes=(0, 0, 0))
+
+        contexts = staged(each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns))
+        means = each(lambda s, x, _: testbed.mean_rewards(s, x))(states, contexts, turns)
+        rewards = each(lambda s, k, x: testbed.rewards(k, s, x))(states, luck, contexts)
+        block = staged(Block(contexts=contexts, rewards=rewards, means=means))
+        return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), block)
+
+
+def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
+    """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
+    return _BlockMaker(length=rounds)(testbed, seed_array(seeds), jnp.asarray(0))
+
+
+# ---- the agent ------------------------------------------------------------------------------
+
+
+class Lifted(Policy):
+    """A policy written for one chain, lifted over lanes with `vmap`."""
+
+    one: Policy
+
+    laned = True
+
+    def _axes(self) -> Any:
+        return jax.tree.map(lambda x: -1 if jnp.ndim(x) else None, self.one)
+
+    @staticmethod
+    def _each(key: AnyKey) -> Array:
+        return key.each() if isinstance(key, LaneKeys) else key
+
+    def _vmap(self, method: str, *args: Any) -> Any:
+        function = jax.vmap(
+            lambda policy, *rest: getattr(policy, method)(*rest),
+            in_axes=(self._axes(), *([-1] * len(args))),
+            out_axes=-1,
+        )
+        return function(self.one, *args)
+
+    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Any:
+        if not lanes:
+            return self.one.init(key, spec)
+        return jax.vmap(
+            lambda policy, k: policy.init(k, spec), in_axes=(self._axes(), 0), out_axes=-1
+        )(self.one, self._each(key))
+
+    def act(self, key: AnyKey, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
+        keys = self._each(key)
+        if keys.ndim == 0:
+            return self.one.act(keys, state, context)
+        return self._vmap("act", keys, state, context)
+
+    def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:
+        if arm.ndim == 0:
+            return self.one.update(state, context, arm, reward)
+        return self._vmap("update", state, context, arm, reward)
+
+    def probe(self, state: Any) -> Array:
+        leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
+        if not leaves:
+            return jnp.zeros(())
+        shape = jnp.broadcast_shapes(*(x.shape[-1:] for x in leaves))
+        return sum((x.reshape(-1, *shape).sum(0) for x in leaves), jnp.zeros(shape))
+
+
+class Playing(NamedTuple):
+    """Everything that a group of chains carries from round to round."""
+
+    state: Any
+    diverged_at: Int[Array, "*lanes"]
+
+
+class Played(NamedTuple):
+    """What a call records of its rounds; rows of rounds not played are 0."""
+
+    arms: Int[Array, "block *lanes"]
+    health: dict[str, Float[Array, "block *lanes"]]
+
+
+class _Beginner(eqx.Module):
+    """Makes the first states of a group; a module, so that equal ones share their program."""
+
+    spec: Spec = eqx.field(static=True)
+    settings: int = eqx.field(static=True)
+
+    def __call__(self, policy: Policy, seeds: UInt32[Array, " seeds"]) -> tuple[Playing, AnyKey]:
+        keys = seed_keys(seeds, AGENT)
+        single = self.settings * len(keys) == 1
+        shape = () if single else (self.settings * len(keys),)
+        chain_keys = keys[0] if single else LaneKeys(keys=keys, settings=self.settings)
+        playing = Playing(
+            state=policy.init(lanes.fold_in(chain_keys, 0), self.spec, shape),
+            diverged_at=jnp.full(shape, -1, jnp.int32),
+        )
+        return playing, chain_keys
+
+
+def _play(
+    playing: Playing,
+    policy: Policy,
+    keys: AnyKey,
+    block: Block,
+    first: Int[Array, ""],
+    offset: Int[Array, ""],
+    count: Int[Array, ""],
+) -> tuple[Playing, Played]:
+    """Play rounds `offset` to `offset + count` of a block whose first round is `first`."""
+    settings = keys.settings if isinstance(keys, LaneKeys) else 1
+    length, arms = block.rewards.shape[:2]
+    blank = {
+        name: jnp.zeros((length, *value.shape), value.dtype)
+        for name, value in jax.eval_shape(policy.health, playing.state).items()
+    }
+    nothing = Played(arms=jnp.zeros((length, *playing.diverged_at.shape), jnp.int32), health=blank)
+
+    def one_round(i: Int[Array, ""], carry: tuple[Playing, Played]) -> tuple[Playing, Played]:
+        (state, diverged_at), record = carry
+        t = first + i
+        context = lanes.tile(block.contexts[i], settings)
+        arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
+        reward = lanes.pick(lanes.tile(block.rewards[i], settings), lanes.one_hot(arm, arms))
+        state = policy.update(state, context, arm, reward)
+        broken = ~jnp.isfinite(policy.probe(state)) & (diverged_at < 0)
+        record = Played(
+            arms=record.arms.at[i].set(arm),
+            health={
+                name: record.health[name].at[i].set(value)
+                for name, value in policy.health(state).items()
+            },
+        )
+        return Playing(state, jnp.where(broken, t + 1, diverged_at)), record
+
+    return lax.fori_loop(offset, offset + count, one_round, (playing, nothing))
+
+
+def _regret(
+    means: Float[Array, "block arms seeds"], arms: Int[Array, "block lanes"]
+) -> Float[Array, "block lanes"]:
+    """max_a mean_a − mean_played, for every round and chain."""
+    settings = arms.shape[-1] // means.shape[-1]
+    best = lanes.tile(means.max(axis=1), settings)
+    got = jnp.take_along_axis(lanes.tile(means, settings), arms[:, None], axis=1)[:, 0]
+    return best - got
+
+
+# ---- the run --------------------------------------------------------------------------------
+
+
+def stack_settings(policies: Sequence[Policy]) -> Policy:
+    """One policy whose swept leaves have a leading axis of settings; equal leaves stay scalars."""
+    structures = {jax.tree.structure(p) for p in policies}
+    if len(structures) != 1:
+        raise FeelgoodError(
+            "these settings shape the program itself and cannot share one: run them apart."
+        )
+
+    def stack(*leaves: Array) -> Array:
+        if all(np.array_equal(leaves[0], leaf) for leaf in leaves[1:]):
+            return leaves[0]
+        return jnp.stack(leaves)
+
+    return jax.tree.map(stack, *policies)
+
+
+def _on_accelerator() -> bool:
+    return jax.default_backend() != "cpu"
+
+
+def usable_cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Group(NamedTuple):
+    """Chains that share one program call: some settings × some seeds, perhaps padded."""
+
+    settings: tuple[int, ...]
+    seeds: tuple[int, ...]
+
+
+def _split(count: int, size: int) -> list[tuple[int, ...]]:
+    """Indices 0 … count − 1 in parts of exactly `size`; the last repeats its last index."""
+    parts = [list(range(i, min(i + size, count))) for i in range(0, count, size)]
+    return [tuple(part + [part[-1]] * (size - len(part))) for part in parts]
+
+
+def _groups(policy: Policy, settings: int, seeds: int, workers: int) -> list[_Group]:
+    """Split the chains so that every worker has some and all programs have one shape."""
+    per_program = policy.chains_per_program()
+    if per_program == 1:
+        g_size, n_size = 1, 1
+    elif seeds >= workers:
+        g_size, n_size = settings, math.ceil(seeds / workers)
+    else:
+        g_size, n_size = math.ceil(settings / workers), seeds
+    return [_Group(g, n) for g in _split(settings, g_size) for n in _split(seeds, n_size)]
+
+
+def _block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
+    spec = testbed.spec
+    per_round = 4 * seeds * (math.prod(spec.context_shape) + 2 * spec.arms)
+    return max(1, min(rounds, MAX_BLOCK, BLOCK_BYTES // per_round))
+
+
+class _GroupRun:
+    """One group of chains, from the first round to the last."""
+
+    def __init__(
+        self, testbed: Testbed, policy: Policy, seeds: Sequence[int], settings: int, rounds: int
+    ) -> None:
+        self.testbed, self.policy, self.rounds = testbed, policy, rounds
+        self.settings, self.seeds = settings, seed_array(seeds)
+        self.chains = settings * len(seeds)
+        self.length = _block_length(testbed, len(seeds), rounds)
+        self.compile_s = 0.0
+
+    def _compiled(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        program, seconds = compiled(function, *args, **options)
+        self.compile_s += seconds
+        return program
+
+    def run(self, advance: Callable[[int], None]) -> tuple[Tally, Int[np.ndarray, " chains"]]:
+        """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise."""
+        begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
+        start_args = (self.policy, self.seeds)
+        playing, keys = self._compiled(begin, *start_args)(*start_args)
+        names = tuple(jax.eval_shape(self.policy.health, playing.state))
+        chains = self.chains
+        tally = Tally(self.rounds, chains, self.testbed.spec.arms, names)
+        make = _BlockMaker(length=self.length)
+        count = 16
+        for start in range(0, self.rounds, self.length):
+            first = jnp.asarray(start)
+            args = (self.testbed, self.seeds, first)
+            block = self._compiled(make, *args)(*args)
+            means = block.means
+            if chains == 1:
+                block = jax.tree.map(lambda x: x[..., 0], block)
+            stop = min(self.length, self.rounds - start)
+            playing = playing._replace(state=self.policy.reserve(playing.state, start + stop))
+            offset = 0
+            while offset < stop:
+                count = min(count, stop - offset)
+                call = (playing, self.policy, keys, block, first)
+                window = (jnp.asarray(offset), jnp.asarray(count))
+                program = self._compiled(_play, *call, *window, donate=(0,))
+                began = time.perf_counter()
+                playing, record = program(*call, *window)
+                record = jax.tree.map(lambda x: x.reshape(x.shape[0], chains), record)
+                regret = self._compiled(_regret, means, record.arms)(means, record.arms)
+                rows = slice(offset, offset + count)
+                tally.add(
+                    np.asarray(regret)[rows],
+                    np.asarray(record.arms)[rows],
+                    {name: np.asarray(v)[rows] for name, v in record.health.items()},
+                )
+                seconds = time.perf_counter() - began
+                advance(count * chains)
+                offset += count
+                count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
+        return tally, np.asarray(playing.diverged_at).reshape(chains)
+
+
+def simulate(
+    testbed: Testbed,
+    policies: Policy | Sequence[Policy],
+    *,
+    rounds: int,
+    seeds: Sequence[int],
+    progress: Callable[[int], None] | None = None,
+    workers: int | None = None,
+) -> Outcome:
+    """Run one agent, with one or many settings, over all `seeds`.
+
+    **Arguments:**
+
+    - `testbed`, `policies`: the problem, and the agent once a setting; all settings must have
+      the same structure (they differ in array leaves only).
+    - `rounds`, `seeds`: how long, and which seeds.
+    - `progress`: called with the number of chain-rounds just played; raising stops the run.
+    - `workers`: threads on CPU, each with its own chains; by default one a usable core.
+    """
+    settings = [policies] if isinstance(policies, Policy) else list(policies)
+    settings = [p if p.laned else Lifted(one=p) for p in settings]
+    stacked = stack_settings(settings)
+    if _on_accelerator():
+        workers = 1
+        groups = [_Group(tuple(range(len(settings))), tuple(range(len(seeds))))]
+    else:
+        workers = usable_cores() if workers is None else workers
+        groups = _groups(stacked, len(settings), len(seeds), workers)
+
+    stopping = threading.Event()
+    lock = threading.Lock()
+
+    def advance(chain_rounds: int) -> None:
+        if stopping.is_set():
+            raise Interrupted
+        if progress is not None:
+            with lock:
+                progress(chain_rounds)
+
+    def run_group(group: _Group) -> tuple[Tally, Int[np.ndarray, " chains"], float]:
+        chosen = np.asarray(group.settings)
+        repeats = len(group.seeds)
+
+        def leaf_for_group(leaf: Array) -> Array:
+            if jnp.ndim(leaf) == 0:
+                return leaf
+            part = leaf[chosen]
+            return part[0] if len(chosen) * repeats == 1 else jnp.repeat(part, repeats)
+
+        policy = jax.tree.map(leaf_for_group, stacked)
+        run = _GroupRun(testbed, policy, [seeds[i] for i in group.seeds], len(chosen), rounds)
+        return *run.run(advance), run.compile_s
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
+        futures = [pool.submit(run_group, group) for group in groups]
+        try:
+            finished = [future.result() for future in futures]
+        except BaseException:
+            stopping.set()
+            for future in futures:
+                future.cancel()
+            raise
+    elapsed = time.perf_counter() - began
+    compile_s = sum(seconds for _, _, seconds in finished)
+    return _gather(groups, finished, len(settings), len(seeds), compile_s, elapsed - compile_s)
+
+
+def _gather(
+    groups: list[_Group],
+    finished: list[tuple[Tally, Int[np.ndarray, " chains"], float]],
+    settings: int,
+    seeds: int,
+    compile_s: float,
+    run_s: float,
+) -> Outcome:
+    """Put the groups' chains back into their places."""
+    first = finished[0][0]
+    points = len(first.grid)
+    size = (settings, seeds)
+    out = Outcome(
+        grid=first.grid,
+        curve=np.empty((*size, points)),
+        final_regret=np.empty(size),
+        simple_regret=np.empty(size),
+        best_arm_rate=np.empty(size),
+        arm_counts=np.empty((*size, first.arms), np.int64),
+        diverged_at=np.empty(size, np.int64),
+        health={name: np.empty((*size, points)) for name in first.health_names},
+        compile_s=compile_s,
+        run_s=max(run_s, 0.0),
+    )
+    for group, (tally, diverged_at, _) in zip(groups, finished, strict=True):
+        health = tally.health_means()
+        chain = 0
+        for g in group.settings:
+            for n in group.seeds:
+                out.curve[g, n] = tally.curve[chain]
+                out.final_regret[g, n] = tally.total[chain]
+                out.simple_regret[g, n] = tally.late[chain]
+                out.best_arm_rate[g, n] = tally.best[chain] / tally.rounds
+                out.arm_counts[g, n] = tally.counts[chain]
+                out.diverged_at[g, n] = diverged_at[chain]
+                for name, values in health.items():
+                    out.health[name][g, n] = values[chain]
+                chain += 1
+    # A diverged chain has no regret to report from the round on in which it diverged.
+    for g, n in zip(*np.nonzero(out.diverged_at >= 0), strict=True):
+        late = out.grid >= out.diverged_at[g, n]
+        out.curve[g, n, late] = np.nan
+        out.final_regret[g, n] = out.simple_regret[g, n] = out.best_arm_rate[g, n] = np.nan
+    return out

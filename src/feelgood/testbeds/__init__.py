@@ -1,0 +1,7 @@
+"""Testbeds: importing this package registers them all."""
+
+from feelgood.testbeds.linear import Linear
+from feelgood.testbeds.logistic import Logistic
+from feelgood.testbeds.wheel import Wheel
+
+__all__ = ["Linear", "Logistic", "Wheel"]
