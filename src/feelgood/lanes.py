@@ -17,7 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, Num
 
 
 class LaneKeys(eqx.Module):
@@ -51,12 +51,12 @@ def _fold_all(keys: Key[Array, "..."], data: Int[Array, ""] | int) -> Key[Array,
     return jax.vmap(lambda k: jax.random.fold_in(k, data))(keys)
 
 
-def tile(x: Float[Array, "..."], settings: int) -> Float[Array, "..."]:
+def tile(x: Num[Array, "..."], settings: int) -> Num[Array, "..."]:
     """Repeat the last axis (seeds) once a setting."""
     return x if settings == 1 else jnp.concatenate([x] * settings, axis=-1)
 
 
-def _draw(key: AnyKey, draw: Callable[[Array], Array]) -> Float[Array, "count *lanes"]:
+def _draw(key: AnyKey, draw: Callable[[Array], Array]) -> Num[Array, "count *lanes"]:
     if isinstance(key, LaneKeys):
         return tile(_draw(key.keys, draw), key.settings)
     if key.ndim == 0:

@@ -65,7 +65,7 @@ class Policy(eqx.Module):
     laned: ClassVar[bool] = False
 
     @abstractmethod
-    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Any:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
         """The state before the first round."""
 
     @abstractmethod
@@ -92,8 +92,13 @@ class Policy(eqx.Module):
         """How many chains one program should hold on CPU; None: as many as there are."""
         return None
 
+    def segment_rounds(self, rounds: int, chains: int) -> int | None:
+        """The most rounds to play before `reserve` is called again; None: any number."""
+        del rounds, chains
+        return None
+
     def reserve(self, state: Any, rounds: int) -> Any:
-        """Make room for `rounds` observations; called between compiled segments."""
+        """Make room for `rounds` observations; called between blocks of rounds."""
         del rounds
         return state
 

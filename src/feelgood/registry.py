@@ -35,13 +35,17 @@ class Entry(Generic[T]):
 
 @dataclasses.dataclass(frozen=True)
 class Family(Generic[T]):
-    """A group of names that one piece of code understands."""
+    """A group of names that one piece of code understands.
+
+    `names` are those that a listing shows; `more_names` are shown on request; `parse` may
+    understand others still.
+    """
 
     label: str
     doc: str
     parse: Callable[[str], Entry[T] | None]
-    examples: tuple[str, ...]
-    names: Callable[[], tuple[str, ...]]
+    names: tuple[str, ...]
+    more_names: tuple[str, ...] = ()
 
 
 class Registry(Generic[T]):
@@ -52,8 +56,8 @@ class Registry(Generic[T]):
         self._families: dict[str, Family[T]] = {}
 
     def add(self, family: Family[T]) -> None:
-        """Add a family; its label and its examples must be new."""
-        for name in (family.label, *family.examples):
+        """Add a family; its names must be new."""
+        for name in family.names:
             if name in self._families or self._find(name) is not None:
                 raise FeelgoodError(
                     f"the {self.kind} name '{name}' is taken: register under another name."
@@ -66,9 +70,7 @@ class Registry(Generic[T]):
         def decorate(cls: type[T]) -> type[T]:
             text = doc or (cls.__doc__ or name).strip().splitlines()[0]
             entry = Entry(name, text, settings_of(cls), lambda values: cls(**values))
-            self.add(
-                Family(name, text, lambda n: entry if n == name else None, (name,), lambda: (name,))
-            )
+            self.add(Family(name, text, lambda n: entry if n == name else None, (name,)))
             return cls
 
         return decorate
@@ -77,9 +79,13 @@ class Registry(Generic[T]):
         """All families, in order of registration."""
         return tuple(self._families.values())
 
-    def names(self) -> tuple[str, ...]:
-        """Every name that can be listed (parameterised families list their examples)."""
-        return tuple(name for family in self.families() for name in family.names())
+    def names(self, more: bool = False) -> tuple[str, ...]:
+        """The names to list; with `more`, also the less usual ones."""
+        return tuple(
+            name
+            for family in self.families()
+            for name in (*family.names, *(family.more_names if more else ()))
+        )
 
     def __contains__(self, name: str) -> bool:
         return self._find(name) is not None
@@ -87,7 +93,9 @@ class Registry(Generic[T]):
     def __getitem__(self, name: str) -> Entry[T]:
         entry = self._find(name)
         if entry is None:
-            raise FeelgoodError(f"unknown {self.kind} '{name}': {did_you_mean(name, self.names())}")
+            raise FeelgoodError(
+                f"unknown {self.kind} '{name}': {did_you_mean(name, self.names(more=True))}"
+            )
         return entry
 
     def _find(self, name: str) -> Entry[T] | None:

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 from feelgood.errors import FeelgoodError, did_you_mean
 
 _KEY = "feelgood.setting"
+Bound = int | float | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,9 +25,9 @@ class Setting:
 
     default: Any
     doc: str
-    low: float | None = None
-    high: float | None = None
-    above: float | None = None
+    low: Bound = None
+    high: Bound = None
+    above: Bound = None
     choices: tuple[Any, ...] | None = None
     static: bool = False
 
@@ -85,9 +86,9 @@ def setting(
     default: Any,
     doc: str,
     *,
-    low: float | None = None,
-    high: float | None = None,
-    above: float | None = None,
+    low: Bound = None,
+    high: Bound = None,
+    above: Bound = None,
     choices: tuple[Any, ...] | None = None,
     static: bool | None = None,
 ) -> Any:

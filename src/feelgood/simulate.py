@@ -146,8 +146,8 @@ class Lifted(Policy):
         )
         return function(self.one, *args)
 
-    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Any:
-        if not lanes:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+        if not shape:
             return self.one.init(key, spec)
         return jax.vmap(
             lambda policy, k: policy.init(k, spec), in_axes=(self._axes(), 0), out_axes=-1
@@ -323,6 +323,11 @@ class _GroupRun:
         self.settings, self.seeds = settings, seed_array(seeds)
         self.chains = settings * len(seeds)
         self.length = _block_length(testbed, len(seeds), rounds)
+        segment = policy.segment_rounds(rounds, self.chains)
+        if segment is not None:
+            self.length = min(self.length, segment)
+        #: Without segments the policy gets all its room at once, and one program serves the run.
+        self.room_at_once = segment is None
         self.compile_s = 0.0
 
     def _compiled(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
@@ -348,7 +353,8 @@ class _GroupRun:
             if chains == 1:
                 block = jax.tree.map(lambda x: x[..., 0], block)
             stop = min(self.length, self.rounds - start)
-            playing = playing._replace(state=self.policy.reserve(playing.state, start + stop))
+            room = self.rounds if self.room_at_once else start + self.length
+            playing = playing._replace(state=self.policy.reserve(playing.state, room))
             offset = 0
             while offset < stop:
                 count = min(count, stop - offset)

@@ -44,9 +44,9 @@ class EpsGreedy(Policy):
 
     laned = True
 
-    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> RidgeState:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
         del key
-        return ridge.init(spec, self.rho, lanes)
+        return ridge.init(spec, self.rho, shape)
 
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
@@ -90,9 +90,9 @@ class TabularEpsGreedy(Policy):
 
     laned = True
 
-    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Table:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Table:
         del key
-        zeros = jnp.zeros((spec.arms, *lanes))
+        zeros = jnp.zeros((spec.arms, *shape))
         return Table(plays=zeros, mean=zeros, observed=jnp.zeros((), jnp.int32))
 
     def act(

@@ -28,9 +28,9 @@ class LinTS(Policy):
 
     laned = True
 
-    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> RidgeState:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
         del key
-        return ridge.init(spec, self.rho, lanes)
+        return ridge.init(spec, self.rho, shape)
 
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]

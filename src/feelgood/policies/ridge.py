@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood import lanes, models
+from feelgood import history, lanes, models
 from feelgood.types import Number, Spec
 
 
@@ -27,13 +27,13 @@ class RidgeState(eqx.Module):
 
 def init(spec: Spec, rho: Number, shape: tuple[int, ...]) -> RidgeState:
     """No data: V = ρI, b = 0."""
-    eye = jnp.eye(spec.dim).reshape(spec.dim, spec.dim, *([1] * (1 + len(shape))))
-    factor = jnp.broadcast_to(
-        jnp.sqrt(rho) * eye, (spec.dim, spec.dim, spec.blocks, *shape)
-    ).astype(jnp.float32)
-    moment = jnp.zeros((spec.dim, spec.blocks, *shape))
     return RidgeState(
-        ridge=Ridge(factor=factor, moment=moment), count=jnp.zeros((), jnp.int32), spec=spec
+        ridge=Ridge(
+            factor=history.scaled_identity(spec, rho, shape),
+            moment=jnp.zeros((spec.dim, spec.blocks, *shape)),
+        ),
+        count=jnp.zeros((), jnp.int32),
+        spec=spec,
     )
 
 
@@ -45,13 +45,13 @@ def update(
 ) -> RidgeState:
     """Add one observation: a rank-one update of the played block's factor."""
     x, block = models.played(state.spec, context, arm)
-    factor, moment = state.ridge
-    current = lanes.pick(jnp.moveaxis(factor, 2, 0), block[:, None, None])
-    updated = lanes.rank_one_update(current, x)
-    factor = jnp.where(block > 0, updated[:, :, None], factor)
-    moment = moment + block * (reward * x)[:, None]
     return RidgeState(
-        ridge=Ridge(factor=factor, moment=moment), count=state.count + 1, spec=state.spec
+        ridge=Ridge(
+            factor=history.update_factor(state.ridge.factor, x, block),
+            moment=state.ridge.moment + (reward * x)[:, None] * block,
+        ),
+        count=state.count + 1,
+        spec=state.spec,
     )
 
 

@@ -15,9 +15,9 @@ class Uniform(Policy):
 
     laned = True
 
-    def init(self, key: AnyKey, spec: Spec, lanes: tuple[int, ...] = ()) -> Float[Array, "arms *l"]:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Float[Array, "arms *l"]:
         del key
-        return jnp.zeros((spec.arms, *lanes))
+        return jnp.zeros((spec.arms, *shape))
 
     def act(
         self, key: AnyKey, state: Float[Array, "arms *l"], context: Float[Array, "..."]

@@ -31,7 +31,7 @@ def register_numbered(
 
             return Entry(name, doc, rules, make)
 
-        TESTBEDS.add(Family(f"{prefix}-NUMBER", doc, parse, examples, lambda: examples))
+        TESTBEDS.add(Family(f"{prefix}-NUMBER", doc, parse, examples))
         return cls
 
     return decorate

@@ -1,0 +1,348 @@
+"""The feel-good bonus Σ_s φ(max_a f_θ(x_s, a)) over all arms of every stored context.
+
+Three ways to evaluate it, all for the same function:
+
+- `FullPass` reads every stored context: the plain definition, one fused pass.
+- `Pruned` is exact too, but reads only the contexts whose best arm could have changed. Finding
+  the best arm of a context is an assignment step as in k-means, and the bounds of Elkan (ICML
+  2003) and Hamerly (SDM 2010) carry over. At an *anchor* θ_A every context's lead of the best arm
+  over each other arm is known. While every arm's parameters stay within a radius r_a of the
+  anchor, a score moves by at most r_a ‖x‖, so a context whose leads exceed (r_best + r_a)‖x‖
+  cannot change its arm: φ is linear in θ there, and the sum over all such *settled* contexts is
+  one inner product. Only the others are evaluated. Before every evaluation the radii are checked;
+  when one was left, a new anchor is set at the current θ.
+- `Subsampled` is an unbiased estimate of the gradient: one full gradient a round plus a
+  correction on a random batch (`bonus_gradient = "svrg"`). It has no value, so Metropolis kernels
+  cannot use it.
+"""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from feelgood.history import CHUNK, Chunk, Rows, contract, row_scores
+from feelgood.settings import setting
+from feelgood.types import Number, Spec
+
+Theta = Float[Array, "dim blocks *lanes"]
+Value = Float[Array, "*lanes"]
+
+
+class FeelGood(eqx.Module):
+    """The bonus λ φ(g) with φ(g) = min(b, g), or its smoothed form.
+
+    Zhang, "Feel-good Thompson sampling for contextual bandits and reinforcement learning", 2022.
+    """
+
+    lam: Number = setting(0.1, "weight λ of the feel-good bonus", low=0.0, high=1e6)
+    b: Number = setting(1000.0, "cap b of the feel-good bonus", above=0.0, high=1e9)
+
+    def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
+        """φ(g)."""
+        return jnp.minimum(self.b[..., None], best)
+
+    def slope(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
+        """φ'(g)."""
+        return (best < self.b[..., None]).astype(jnp.float32)
+
+    def bend(self) -> Float[Array, "..."]:
+        """How far from b the function φ is straight to float32 accuracy."""
+        return jnp.zeros_like(self.b)
+
+
+class SmoothedFeelGood(FeelGood):
+    """φ(g) = b − softplus(s(b − g))/s: the cap with a rounded corner.
+
+    Computed as min(b, g) − softplus(−s|b − g|)/s, which keeps float32 accuracy for large b.
+    """
+
+    s: Number = setting(10.0, "sharpness s of the smoothed bonus", above=0.0, high=1e6)
+
+    def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
+        b, s = self.b[..., None], self.s[..., None]
+        return jnp.minimum(b, best) - jax.nn.softplus(-s * jnp.abs(b - best)) / s
+
+    def slope(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
+        return jax.nn.sigmoid(self.s[..., None] * (self.b[..., None] - best))
+
+    def bend(self) -> Float[Array, "..."]:
+        # e^{-20} = 2e-9: below half a unit in the last place of a slope of 1, or of 0 in a sum.
+        return 20.0 / self.s
+
+
+def best_arm(
+    scores: Float[Array, "arms *any"],
+) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
+    """The largest score and the first arm that has it (one-hot)."""
+    best = scores[0]
+    for other in scores[1:]:
+        best = jnp.maximum(best, other)
+    hits, taken = [], jnp.zeros(best.shape, bool)
+    for arm in scores:
+        hit = (arm == best) & ~taken
+        taken = taken | hit
+        hits.append(hit)
+    return best, jnp.stack(hits).astype(jnp.float32)
+
+
+def rows_bonus(
+    spec: Spec,
+    bonus: FeelGood,
+    theta: Theta,
+    contexts: Float[Array, "... width"],
+    valid: Float[Array, "... width"],
+) -> tuple[Value, Theta]:
+    """Σ φ and its gradient over the valid rounds of a chunk."""
+    best, hot = best_arm(row_scores(spec, theta, contexts))
+    weights = hot * (bonus.slope(best) * valid)
+    return jnp.sum(bonus.phi(best) * valid, axis=-1), contract(weights, contexts, spec)
+
+
+class Evaluator(eqx.Module):
+    """A way to evaluate the bonus. `memo` is what it carries from evaluation to evaluation."""
+
+    bonus: FeelGood
+    spec: Spec = eqx.field(static=True)
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers that one evaluation uses."""
+        return 0
+
+    @abstractmethod
+    def init(self, shape: tuple[int, ...]) -> Any:
+        """The memo before the first round."""
+
+    def reserve(self, memo: Any, rounds: int) -> Any:
+        """Make room for `rounds` rounds."""
+        del rounds
+        return memo
+
+    def extend(self, memo: Any, context: Float[Array, "..."]) -> Any:
+        """The history has grown by this context."""
+        del context
+        return memo
+
+    def begin(self, memo: Any, rows: Rows, theta: Theta) -> Any:
+        """A round begins at `theta`."""
+        del rows, theta
+        return memo
+
+    @abstractmethod
+    def evaluate(
+        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Theta, Any]:
+        """Σ φ (up to a constant that is fixed within a round), its gradient, and the new memo."""
+
+
+class FullPass(Evaluator):
+    """Every stored context, at every evaluation."""
+
+    def init(self, shape: tuple[int, ...]) -> tuple[()]:
+        return ()
+
+    def evaluate(
+        self, memo: tuple[()], rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Theta, tuple[()]]:
+        del luck
+
+        def of_chunk(chunk: Chunk) -> tuple[Value, Theta]:
+            assert chunk.contexts is not None
+            return rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
+
+        value, gradient = rows.total(of_chunk)
+        return value, gradient, memo
+
+
+class Anchored(NamedTuple):
+    """The memo of `Pruned`; for one chain."""
+
+    anchor: Float[Array, "dim arms"]
+    radius: Float[Array, " arms"]
+    reach: Float[Array, " arms"]
+    settled: Float[Array, "dim arms"]
+    settled_value: Float[Array, ""]
+    offset: Float[Array, ""]
+    active: Float[Array, "dim room"]
+    filled: Int[Array, ""]
+    limit: Int[Array, ""]
+    age: Int[Array, ""]
+    anchors: Int[Array, ""]
+
+
+class Pruned(Evaluator):
+    """Exact, reading only the contexts whose best arm is not settled. One chain, disjoint arms."""
+
+    def init(self, shape: tuple[int, ...]) -> Anchored:
+        assert shape == () and not self.spec.shared
+        theta = jnp.zeros((self.spec.dim, self.spec.arms))
+        per_arm, number = jnp.zeros(self.spec.arms), jnp.zeros(())
+        count = jnp.zeros((), jnp.int32)
+        return Anchored(
+            anchor=theta,
+            radius=per_arm,
+            reach=per_arm,
+            settled=theta,
+            settled_value=number,
+            offset=number,
+            active=jnp.zeros((self.spec.dim, CHUNK)),
+            filled=count,
+            limit=count,
+            age=count,
+            anchors=count,
+        )
+
+    def reserve(self, memo: Anchored, rounds: int) -> Anchored:
+        # One spare chunk: re-anchoring writes whole chunks.
+        room = (-(-rounds // CHUNK) + 1) * CHUNK
+        grown = jnp.pad(memo.active, ((0, 0), (0, max(0, room - memo.active.shape[1]))))
+        return memo._replace(active=grown)
+
+    def extend(self, memo: Anchored, context: Float[Array, " dim"]) -> Anchored:
+        active = memo.active.at[:, memo.filled].set(context)
+        return memo._replace(active=active, filled=memo.filled + 1)
+
+    def begin(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
+        del rows, theta
+        return memo._replace(offset=memo.settled_value)
+
+    def evaluate(
+        self, memo: Anchored, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Theta, Anchored]:
+        del luck
+        distance = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0))
+        memo = memo._replace(reach=jnp.maximum(memo.reach, distance), age=memo.age + 1)
+
+        def left(memo: Anchored) -> Array:
+            far = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0)) > memo.radius
+            return jnp.any(far) | (memo.filled > memo.limit)
+
+        # A loop of at most one turn, not a conditional: its carry is updated in place.
+        memo = lax.while_loop(left, lambda m: self._anchor(m, rows, theta), memo)
+
+        def one(i: Int[Array, ""], sums: tuple[Value, Theta]) -> tuple[Value, Theta]:
+            contexts = lax.dynamic_slice_in_dim(memo.active, i * CHUNK, CHUNK, axis=1)
+            valid = (i * CHUNK + jnp.arange(CHUNK) < memo.filled).astype(jnp.float32)
+            value, gradient = rows_bonus(self.spec, self.bonus, theta, contexts, valid)
+            return sums[0] + value, sums[1] + gradient
+
+        linear = jnp.sum((theta - memo.anchor) * memo.settled)
+        start = (memo.settled_value - memo.offset + linear, memo.settled)
+        value, gradient = lax.fori_loop(0, -(-memo.filled // CHUNK), one, start)
+        return value, gradient, memo
+
+    def _anchor(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
+        """Settle what can be settled around `theta` and collect the rest."""
+        radius = self._radii(memo, rows, theta)
+
+        def one(i: Int[Array, ""], carry: Anchored) -> Anchored:
+            chunk = rows.chunk(i)
+            contexts = chunk.contexts
+            assert contexts is not None
+            scores = row_scores(self.spec, theta, contexts)
+            best, hot = best_arm(scores)
+            length = jnp.sqrt(jnp.sum(contexts * contexts, axis=0))
+            own = jnp.sum(hot * radius[:, None], axis=0)
+            leads = best - scores - (own + radius[:, None]) * length
+            clear = jnp.all((leads > 0) | (hot > 0), axis=0)
+            # φ must be straight over all values that the best score can take.
+            straight = jnp.abs(self.bonus.b - best) > own * length + self.bonus.bend()
+            settled = (clear & straight).astype(jnp.float32) * chunk.valid
+            weights = hot * (self.bonus.slope(best) * settled)
+            active = chunk.valid * (1.0 - settled)
+            # Active columns first; what follows them is overwritten by the next chunk.
+            order = jnp.argsort(-active, stable=True)
+            return carry._replace(
+                settled=carry.settled + contract(weights, contexts, self.spec),
+                settled_value=carry.settled_value + jnp.sum(self.bonus.phi(best) * settled),
+                active=lax.dynamic_update_slice_in_dim(
+                    carry.active, contexts[:, order], carry.filled, axis=1
+                ),
+                filled=carry.filled + jnp.sum(active).astype(jnp.int32),
+            )
+
+        blank = memo._replace(
+            anchor=theta,
+            radius=radius,
+            reach=jnp.zeros_like(memo.reach),
+            settled=jnp.zeros_like(memo.settled),
+            settled_value=jnp.zeros(()),
+            filled=jnp.zeros((), jnp.int32),
+            age=jnp.zeros((), jnp.int32),
+            anchors=memo.anchors + 1,
+        )
+        used = -(-rows.filled // CHUNK)
+        memo = lax.fori_loop(0, used, one, blank)
+        return memo._replace(limit=memo.filled + jnp.maximum(CHUNK, memo.filled // 2))
+
+    def _radii(self, memo: Anchored, rows: Rows, theta: Theta) -> Float[Array, " arms"]:
+        """How far each arm may go from here. Only speed depends on it, never the result."""
+        # Follow the chain: as far as it went since the last anchor and a little more, shrinking
+        # slowly where it went less far, growing where the last anchor did not live long.
+        follow = jnp.maximum(1.2 * memo.reach, 0.8 * memo.radius)
+        follow = follow * jnp.where(memo.age < 256, 1.5, 1.0)
+        size = jnp.sqrt(jnp.sum(theta * theta, axis=0))
+        follow = jnp.where(jnp.isfinite(follow), follow, 0.05 * size)
+        # A history of one chunk is read whole at no extra cost.
+        return jnp.where(rows.filled <= CHUNK, jnp.inf, follow)
+
+
+class Batched(NamedTuple):
+    """The memo of `Subsampled`: where the round began, and the full gradient there."""
+
+    inner: Any
+    start: Theta
+    gradient: Theta
+
+
+class Subsampled(Evaluator):
+    """Unbiased: ∇B(θ₀) + (n/B) Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)], θ₀ where the round began.
+
+    The batch is drawn uniformly with replacement for every evaluation.
+    Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
+    """
+
+    inner: Evaluator
+    batch: int = eqx.field(static=True)
+
+    @property
+    def uniforms(self) -> int:
+        return self.batch
+
+    def init(self, shape: tuple[int, ...]) -> Batched:
+        zeros = jnp.zeros((self.spec.dim, self.spec.blocks, *shape))
+        return Batched(inner=self.inner.init(shape), start=zeros, gradient=zeros)
+
+    def reserve(self, memo: Batched, rounds: int) -> Batched:
+        return memo._replace(inner=self.inner.reserve(memo.inner, rounds))
+
+    def extend(self, memo: Batched, context: Float[Array, "..."]) -> Batched:
+        return memo._replace(inner=self.inner.extend(memo.inner, context))
+
+    def begin(self, memo: Batched, rows: Rows, theta: Theta) -> Batched:
+        inner = self.inner.begin(memo.inner, rows, theta)
+        no_luck = jnp.zeros((0, *theta.shape[2:]))
+        _, gradient, inner = self.inner.evaluate(inner, rows, theta, no_luck)
+        return Batched(inner=inner, start=theta, gradient=gradient)
+
+    def evaluate(
+        self, memo: Batched, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Theta, Batched]:
+        chunk = rows.gather(random_rows(luck, rows))
+        assert chunk.contexts is not None
+        _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
+        _, there = rows_bonus(self.spec, self.bonus, memo.start, chunk.contexts, chunk.valid)
+        scale = rows.filled / self.batch
+        no_value = jnp.full(theta.shape[2:], jnp.nan)
+        return no_value, memo.gradient + scale * (here - there), memo
+
+
+def random_rows(luck: Float[Array, "draws *lanes"], rows: Rows) -> Int[Array, "*lanes draws"]:
+    """Uniform numbers as row numbers, with replacement; 0 while there are none."""
+    index = (luck * rows.filled).astype(jnp.int32)
+    return jnp.moveaxis(jnp.clip(index, 0, jnp.maximum(rows.filled - 1, 0)), 0, -1)

@@ -1,0 +1,189 @@
+"""The energy whose Gibbs law an agent samples.
+
+    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
+
+with ℓ the squared error (f − r)² or the Bernoulli negative log-likelihood. The target of every
+sampler is π ∝ exp(−βL). With the squared error the data term needs only Σ x xᵀ and Σ r x and
+costs the same in round 10 as in round 10⁶.
+
+Values of L are given up to a constant: as the difference from a fixed origin (where the round
+began), computed as such. In float32 the plain sums lose the digits that a Metropolis filter needs.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood import lanes
+from feelgood.bonus import Evaluator, Theta, Value
+from feelgood.history import Chunk, Rows, Stats, contract, frobenius, played_scores
+from feelgood.types import Likelihood, Number, Spec
+
+
+class Data(eqx.Module):
+    """What has been observed; `rows` only where the energy needs them."""
+
+    stats: Stats
+    rows: Rows | None
+    count: Int[Array, ""]
+
+
+class Evaluation(NamedTuple):
+    """Value and gradient of L at a point, and the evaluator's memo."""
+
+    value: Value
+    gradient: Theta
+    memo: Any
+
+
+class Energy(eqx.Module):
+    """L for a linear model; `bonus` is None for plain Thompson sampling."""
+
+    eta: Number
+    rho: Number
+    bonus: Evaluator | None
+    likelihood: Likelihood = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the data term is a quadratic form."""
+        return self.likelihood == "squared"
+
+    @property
+    def needs_contexts(self) -> bool:
+        """Whether past contexts of all arms must be kept."""
+        return self.bonus is not None
+
+    @property
+    def needs_played(self) -> bool:
+        """Whether the features and rewards of the played arms must be kept."""
+        return not self.quadratic
+
+    def curvature(self, stats: Stats) -> Float[Array, "blocks *lanes"]:
+        """An upper bound of the largest eigenvalue of the data term's and prior's Hessian.
+
+        (f − r)² has second derivative 2 and the Bernoulli loss at most ¼; ‖G‖_F bounds the
+        largest eigenvalue of G. The bonus is concave, and straight where it is not capped.
+        """
+        return self.second_derivative * self.eta * frobenius(stats.gram) + 2.0 * self.rho
+
+    def preconditioned_curvature(self, lambda_reg: Number) -> Float[Array, "..."]:
+        """The same for V^{-1/2} ∇²L V^{-1/2} with V = λ_reg I + G: it does not grow with data."""
+        return jnp.maximum(self.second_derivative * self.eta, 2.0 * self.rho / lambda_reg)
+
+    @property
+    def second_derivative(self) -> float:
+        """The largest second derivative of ℓ in f."""
+        return 2.0 if self.quadratic else 0.25
+
+    def loss_slope(
+        self, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        """∂ℓ/∂f."""
+        if self.quadratic:
+            return 2.0 * (scores - rewards)
+        return jax.nn.sigmoid(scores) - rewards
+
+    def loss(
+        self, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        """ℓ(f, r)."""
+        if self.quadratic:
+            return (scores - rewards) ** 2
+        return jax.nn.softplus(scores) - rewards * scores
+
+    def rows_loss(self, chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
+        """Σ ℓ and its gradient over the rounds of a chunk (without η)."""
+        assert chunk.features is not None
+        scores, block = played_scores(self.spec, theta, chunk.features, chunk.arms)
+        weights = block * (self.loss_slope(scores, chunk.rewards) * chunk.valid)
+        value = jnp.sum(self.loss(scores, chunk.rewards) * chunk.valid, axis=-1)
+        return value, contract(weights, chunk.features, self.spec)
+
+
+class Target(eqx.Module):
+    """L bound to the data of one round."""
+
+    energy: Energy
+    data: Data
+    origin: Theta
+    origin_gradient: Theta
+    #: Gradient of λ Σφ with the arm choices frozen at a point that depends on the data alone.
+    frozen: Theta | None
+
+    @classmethod
+    def of(cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None) -> "Target":
+        """The target of this round; its value is 0 at `origin` but for the bonus."""
+        blank = cls(energy, data, origin, jnp.zeros_like(origin), frozen)
+        return cls(energy, data, origin, blank._quadratic_gradient(origin), frozen)
+
+    def _quadratic_gradient(self, theta: Theta) -> Theta:
+        """∇ of ρ‖θ‖², plus η Σ(f − r)² where that is the loss."""
+        gradient = 2.0 * self.energy.rho * theta
+        if self.energy.quadratic:
+            gram, moment = self.data.stats
+            gradient = gradient + 2.0 * self.energy.eta * (lanes.matvec(gram, theta) - moment)
+        return gradient
+
+    def _smooth(self, theta: Theta) -> tuple[Value, Theta]:
+        """The energy without the bonus."""
+        gradient = self._quadratic_gradient(theta)
+        # For a quadratic, L(θ) − L(o) = ½ (θ − o) · (∇L(θ) + ∇L(o)).
+        product = (theta - self.origin) * (gradient + self.origin_gradient)
+        value = 0.5 * jnp.sum(product, axis=(0, 1))
+        if not self.energy.quadratic:
+            rows = self.data.rows
+            assert rows is not None
+            loss, slope = rows.total(lambda chunk: self.energy.rows_loss(chunk, theta))
+            value, gradient = value + self.energy.eta * loss, gradient + self.energy.eta * slope
+        return value, gradient
+
+    def data_gradient(self, theta: Theta) -> Theta:
+        """∇ of the data term and the prior: everything but the bonus."""
+        return self._smooth(theta)[1]
+
+    def surrogate(self, theta: Theta) -> Theta:
+        """∇L with the bonus' arm choices frozen: a cheap force for Hamiltonian trajectories."""
+        assert self.frozen is not None
+        return self.data_gradient(theta) - self.frozen
+
+    def batch_gradient(self, theta: Theta, chunk: Chunk) -> Theta:
+        """η Σ ∇ℓ over the rounds of a chunk."""
+        return self.energy.eta * self.energy.rows_loss(chunk, theta)[1]
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers that one evaluation uses."""
+        return 0 if self.energy.bonus is None else self.energy.bonus.uniforms
+
+    def begin(self, memo: Any, theta: Theta) -> Any:
+        """A round begins at `theta`."""
+        if self.energy.bonus is None:
+            return memo
+        assert self.data.rows is not None
+        return self.energy.bonus.begin(memo, self.data.rows, theta)
+
+    def with_bonus(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        value: Value,
+        gradient: Theta,
+    ) -> Evaluation:
+        """Add the bonus to a value and a gradient of the rest."""
+        bonus = self.energy.bonus
+        if bonus is None:
+            return Evaluation(value, gradient, memo)
+        assert self.data.rows is not None
+        lam = bonus.bonus.lam
+        extra, slope, memo = bonus.evaluate(memo, self.data.rows, theta, luck)
+        return Evaluation(value - lam * extra, gradient - lam * slope, memo)
+
+    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
+        """L(θ) and ∇L(θ)."""
+        return self.with_bonus(theta, memo, luck, *self._smooth(theta))

@@ -1,0 +1,256 @@
+"""Thompson sampling with an MCMC kernel in place of the exact posterior.
+
+One policy for all of the paper's agents: a target (loss, prior, feel-good bonus) × a kernel × a
+preconditioner, warm-started from the round before.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood import history, lanes, models
+from feelgood.bonus import Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
+from feelgood.energy import Data, Energy, Target
+from feelgood.errors import FeelgoodError
+from feelgood.history import Rows, Stats
+from feelgood.lanes import AnyKey
+from feelgood.protocols import Policy
+from feelgood.samplers import Kernel, Tuning, run_steps
+from feelgood.samplers.blocks import RoundInfo
+from feelgood.settings import setting
+from feelgood.types import Likelihood, Number, Spec
+
+SCHEDULES = ("curvature", "decay", "constant")
+STARTS = ("normal", "zero")
+#: On an accelerator the history's capacity grows in this many steps; each compiles once.
+GROWTH_STEPS = 8
+
+
+class Mode(NamedTuple):
+    """A point near the mode of L that depends on the data alone, and how to move it.
+
+    L is a convex quadratic minus a convex bonus. Linearising the bonus at the old point and
+    minimising exactly is the concave-convex procedure (Yuille and Rangarajan 2003): it never
+    increases L. The arm choices at this point give HMC its cheap force.
+    """
+
+    theta: Theta
+    factor: Float[Array, "dim dim blocks *lanes"]
+
+
+class ThompsonState(eqx.Module):
+    """Data, chain and the factorisations that go with them."""
+
+    data: Data
+    chain: Any
+    factor: Float[Array, "dim dim blocks *lanes"] | None
+    mode: Mode | None
+    info: RoundInfo
+    step: Float[Array, "*lanes"]
+    spec: Spec = eqx.field(static=True)
+
+
+class Thompson(Policy):
+    """Thompson sampling from π ∝ exp(−βL) by `steps` inner steps of a kernel every round."""
+
+    kernel: Kernel
+    bonus: FeelGood | None = None
+    preconditioned: bool = eqx.field(static=True, default=False)
+
+    beta: Number = setting(1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9)
+    eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
+    rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
+    step: Number = setting(0.5, "step size, in the units of the schedule", above=0.0, high=1e6)
+    lambda_reg: Number = setting(1.0, "λ_reg of V = λ_reg I + Σ x xᵀ", above=0.0, high=1e9)
+    steps: int = setting(25, "inner steps a round", low=1, high=100_000)
+    schedule: str = setting(
+        "curvature", "step relative to the curvature, step/t, or step as it is", choices=SCHEDULES
+    )
+    start: str = setting("normal", "where chains start: N(0, I) or 0", choices=STARTS)
+    likelihood: str = setting(
+        "auto", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
+    )
+    bonus_gradient: str = setting(
+        "exact", "bonus gradient: exact, or an unbiased estimate", choices=("exact", "svrg")
+    )
+    bonus_batch: int = setting(256, "rounds a batch of the svrg bonus", low=1, high=1_000_000)
+
+    laned = True
+
+    def __check_init__(self) -> None:
+        name = type(self.kernel).__name__
+        if self.preconditioned and not self.kernel.preconditionable:
+            raise FeelgoodError(f"{name} has no preconditioned form: leave the preconditioner out.")
+        if self.kernel.adjusted and self.bonus is not None and self.bonus_gradient == "svrg":
+            raise FeelgoodError(
+                f"bonus_gradient = 'svrg' has no value for the Metropolis filter of {name}: "
+                "use 'exact'."
+            )
+        if self.kernel.warmup >= self.steps:
+            raise FeelgoodError(
+                f"warmup_steps = {self.kernel.warmup} leaves none of the {self.steps} inner steps: "
+                "use fewer."
+            )
+
+    # ---- the target ---------------------------------------------------------------------
+
+    def energy(self, spec: Spec, shape: tuple[int, ...]) -> Energy:
+        """L for this problem, with the evaluator of the bonus that suits the storage."""
+        likelihood: Likelihood = spec.rewards
+        if self.likelihood == "squared":
+            likelihood = "squared"
+        elif self.likelihood == "bernoulli":
+            likelihood = "bernoulli"
+        return Energy(
+            eta=self.eta,
+            rho=self.rho,
+            bonus=self._evaluator(spec, shape),
+            likelihood=likelihood,
+            spec=spec,
+        )
+
+    def _evaluator(self, spec: Spec, shape: tuple[int, ...]) -> Evaluator | None:
+        if self.bonus is None:
+            return None
+        one_disjoint_chain = shape == () and not spec.shared
+        exact = (Pruned if one_disjoint_chain else FullPass)(bonus=self.bonus, spec=spec)
+        if self.bonus_gradient == "exact":
+            return exact
+        return Subsampled(bonus=self.bonus, spec=spec, inner=exact, batch=self.bonus_batch)
+
+    def _freezes(self, energy: Energy) -> bool:
+        """Whether HMC takes its force from frozen arm choices."""
+        trajectories = self.kernel.gradients_per_step > 1
+        return energy.bonus is not None and energy.quadratic and trajectories
+
+    def _tuning(self, state: ThompsonState, energy: Energy) -> Tuning:
+        step, curvature = self.step, None
+        if self.schedule == "curvature":
+            if self.preconditioned:
+                curvature = energy.preconditioned_curvature(self.lambda_reg)
+            else:
+                curvature = energy.curvature(state.data.stats)
+            step = self.kernel.step_size(self.step, curvature, self.beta)
+        elif self.schedule == "decay":
+            step = self.step / (state.data.count + 1.0)
+        return Tuning(step=step, beta=self.beta, factor=state.factor, curvature=curvature)
+
+    # ---- the policy ---------------------------------------------------------------------
+
+    def chains_per_program(self) -> int | None:
+        return None if self.bonus is None else 1
+
+    def segment_rounds(self, rounds: int, chains: int) -> int | None:
+        if chains == 1 or self.bonus is None:
+            return None
+        return -(-rounds // GROWTH_STEPS)
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> ThompsonState:
+        energy = self.energy(spec, shape)
+        theta = jnp.zeros((spec.dim, spec.blocks, *shape))
+        if self.start == "normal":
+            theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
+        played = energy.needs_played or self.kernel.needs_rows
+        rows = None
+        if energy.needs_contexts or played:
+            rows = Rows.empty(spec, shape, all_arms=energy.needs_contexts, played=played)
+        mode = None
+        if self._freezes(energy):
+            factor = history.scaled_identity(spec, self.rho / self.eta, shape)
+            mode = Mode(theta=jnp.zeros_like(theta), factor=factor)
+        memo = None if energy.bonus is None else energy.bonus.init(shape)
+        zeros = jnp.zeros(shape)
+        return ThompsonState(
+            data=Data(stats=Stats.empty(spec, shape), rows=rows, count=jnp.zeros((), jnp.int32)),
+            chain=self.kernel.init(theta, memo),
+            factor=history.scaled_identity(spec, self.lambda_reg, shape)
+            if self.preconditioned
+            else None,
+            mode=mode,
+            info=RoundInfo(acceptance=zeros, divergences=zeros, gradients=zeros),
+            step=zeros,
+            spec=spec,
+        )
+
+    def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
+        rows = state.data.rows
+        if rows is None:
+            return state
+        energy = self._energy_of(state)
+        chain = state.chain
+        if energy.bonus is not None:
+            chain = chain._replace(memo=energy.bonus.reserve(chain.memo, rounds))
+        data = Data(state.data.stats, rows.reserve(rounds), state.data.count)
+        return _with(state, data=data, chain=chain)
+
+    def draw(self, key: AnyKey, state: ThompsonState) -> ThompsonState:
+        """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
+        energy = self._energy_of(state)
+        tuning = self._tuning(state, energy)
+        frozen, mode = self._frozen(state, energy)
+        target = Target.of(energy, state.data, state.chain.theta, frozen)
+        chain, info = run_steps(key, self.kernel, state.chain, target, tuning, self.steps)
+        shape = chain.theta.shape[2:]
+        step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
+        return _with(state, chain=chain, mode=mode, info=info, step=step)
+
+    def act(
+        self, key: AnyKey, state: ThompsonState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], ThompsonState]:
+        state = self.draw(key, state)
+        scores = models.scores(state.spec, state.chain.theta, context)
+        return jnp.argmax(scores, axis=0), state
+
+    def update(
+        self,
+        state: ThompsonState,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> ThompsonState:
+        x, block = models.played(state.spec, context, arm)
+        rows, chain, factor, mode = state.data.rows, state.chain, state.factor, state.mode
+        if rows is not None:
+            rows = rows.add(context, x, arm, reward)
+        energy = self._energy_of(state)
+        if energy.bonus is not None:
+            chain = chain._replace(memo=energy.bonus.extend(chain.memo, context))
+        if factor is not None:
+            factor = history.update_factor(factor, x, block)
+        if mode is not None:
+            mode = mode._replace(factor=history.update_factor(mode.factor, x, block))
+        data = Data(state.data.stats.add(x, block, reward), rows, state.data.count + 1)
+        return _with(state, data=data, chain=chain, factor=factor, mode=mode)
+
+    def probe(self, state: ThompsonState) -> Float[Array, "*lanes"]:
+        return jnp.sum(state.chain.theta, axis=(0, 1))
+
+    def health(self, state: ThompsonState) -> dict[str, Float[Array, "*lanes"]]:
+        out = {"step": state.step, "gradients": state.info.gradients}
+        if self.kernel.adjusted:
+            out |= {"acceptance": state.info.acceptance, "divergences": state.info.divergences}
+        return out
+
+    def _energy_of(self, state: ThompsonState) -> Energy:
+        return self.energy(state.spec, state.chain.theta.shape[2:])
+
+    def _frozen(self, state: ThompsonState, energy: Energy) -> tuple[Theta | None, Mode | None]:
+        """Gradient of λΣφ with the arms chosen at the mode, and the mode moved on."""
+        mode, evaluator, rows = state.mode, energy.bonus, state.data.rows
+        if mode is None or evaluator is None or rows is None:
+            return None, mode
+        everything = FullPass(bonus=evaluator.bonus, spec=energy.spec)
+        no_luck = jnp.zeros((0, *mode.theta.shape[2:]))
+        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_luck)
+        frozen = evaluator.bonus.lam * gradient
+        pull = state.data.stats.moment + frozen / (2.0 * self.eta)
+        theta = lanes.solve_upper(mode.factor, lanes.solve_lower(mode.factor, pull))
+        return frozen, mode._replace(theta=theta)
+
+
+def _with(state: ThompsonState, **changes: Any) -> ThompsonState:
+    """The state with some fields replaced."""
+    fields = ("data", "chain", "factor", "mode", "info", "step", "spec")
+    return ThompsonState(**{name: changes.get(name, getattr(state, name)) for name in fields})

@@ -1,0 +1,190 @@
+"""What all kernels share: the protocol, the metric, the Metropolis filter, the inner loop.
+
+A kernel is split as in BlackJAX: a configuration (`Kernel`), a chain that is carried from round to
+round (a NamedTuple with `theta` and `memo`), and an `Info` a step. Whatever a chain caches of the
+target (a value, a gradient) is stale once the data have grown; `refresh` recomputes it, and the
+inner loop calls it at the start of every round.
+
+**Metric.** With a preconditioner V = L Lᵀ, the same V enters the drift, the noise and the
+Metropolis ratio. Kernels are written in whitened coordinates: `whiten(g)` is L⁻¹g and
+`unwhiten(q)` is L⁻ᵀq, so V⁻¹g = unwhiten(whiten(g)), and unwhiten(ξ) has covariance V⁻¹. Without
+a preconditioner both are the identity.
+"""
+
+from abc import abstractmethod
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float
+
+from feelgood import lanes
+from feelgood.bonus import Theta, Value
+from feelgood.energy import Target
+from feelgood.lanes import AnyKey
+from feelgood.types import Number, Spec
+
+#: A proposal whose energy is this much higher (in units of temperature) counts as a divergence.
+DIVERGENCE = 1000.0
+
+
+class Tuning(eqx.Module):
+    """Step size (one, or one a block), inverse temperature and preconditioner of a round."""
+
+    step: Float[Array, "..."]
+    beta: Number
+    factor: Float[Array, "dim dim blocks *lanes"] | None = None
+    #: The curvature that the step is measured in; None where the step is absolute.
+    curvature: Float[Array, "..."] | None = None
+
+    def whiten(self, gradient: Theta) -> Theta:
+        """L⁻¹ g."""
+        return gradient if self.factor is None else lanes.solve_lower(self.factor, gradient)
+
+    def unwhiten(self, white: Theta) -> Theta:
+        """L⁻ᵀ q."""
+        return white if self.factor is None else lanes.solve_upper(self.factor, white)
+
+
+class Noise(NamedTuple):
+    """The random numbers of one step: `normal` in the shape of θ, `uniform` as many as needed."""
+
+    normal: Theta
+    uniform: Float[Array, "draws *lanes"]
+
+
+class Info(NamedTuple):
+    """What one step did. `acceptance` is a probability; 1 for kernels without a filter."""
+
+    acceptance: Value | float = 1.0
+    diverged: Value | float = 0.0
+
+
+class Kernel(eqx.Module):
+    """A Markov kernel for π ∝ exp(−βL)."""
+
+    #: Whether the kernel leaves π itself invariant (a Metropolis filter).
+    adjusted: ClassVar[bool] = False
+    #: Whether it can be preconditioned.
+    preconditionable: ClassVar[bool] = True
+    #: Whether one step needs random rows of the history.
+    needs_rows: ClassVar[bool] = False
+    #: What the name of the kernel means, for `feelgood list`.
+    title: ClassVar[str] = ""
+    #: The step, in units of the curvature, that suits most problems.
+    default_step: ClassVar[float] = 0.5
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers a step, besides those that the target uses."""
+        return 0
+
+    @property
+    def gradients_per_step(self) -> float:
+        """Evaluations of ∇L (or of as much data) that one step costs."""
+        return 1.0
+
+    @property
+    def warmup(self) -> int:
+        """Steps of plain gradient descent at the start of every round."""
+        return 0
+
+    def step_size(
+        self, step: Number, curvature: Float[Array, "..."], beta: Number
+    ) -> Float[Array, "..."]:
+        """The step size in units of the target's curvature λ, a bound of ∇²L by block.
+
+        A first-order kernel takes h = step / λ and is stable below 2.
+        """
+        del beta
+        return step / curvature
+
+    @abstractmethod
+    def init(self, theta: Theta, memo: Any) -> Any:
+        """The chain before the first round."""
+
+    @abstractmethod
+    def refresh(self, chain: Any, target: Target, tuning: Tuning) -> Any:
+        """Recompute what the chain caches of the target: the data have grown."""
+
+    @abstractmethod
+    def step(self, noise: Noise, chain: Any, target: Target, tuning: Tuning) -> tuple[Any, Info]:
+        """One transition."""
+
+    def descend(self, chain: Any, target: Target, tuning: Tuning) -> Any:
+        """One step of (preconditioned) gradient descent, for kernels with a warm-up."""
+        raise NotImplementedError
+
+
+def split_luck(
+    noise: Noise, kernel_draws: int
+) -> tuple[Float[Array, "draws *lanes"], Float[Array, "more *lanes"]]:
+    """The kernel's uniforms and the target's."""
+    return noise.uniform[:kernel_draws], noise.uniform[kernel_draws:]
+
+
+def accept(
+    luck: Value, log_ratio: Value
+) -> tuple[Bool[Array, "*lanes"], Value, Bool[Array, "*lanes"]]:
+    """The Metropolis filter: (accepted, probability, diverged); a NaN is never accepted."""
+    ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
+    probability = jnp.exp(jnp.minimum(ratio, 0.0))
+    return luck < probability, probability, ratio < -DIVERGENCE
+
+
+def square(white: Theta) -> Value:
+    """‖q‖² of each chain."""
+    return jnp.sum(white * white, axis=(0, 1))
+
+
+class RoundInfo(NamedTuple):
+    """What the steps of one round did, summed up."""
+
+    acceptance: Value
+    divergences: Value
+    gradients: Value
+
+
+def run_steps(
+    key: AnyKey, kernel: Kernel, chain: Any, target: Target, tuning: Tuning, steps: int
+) -> tuple[Any, RoundInfo]:
+    """A round: refresh what is stale, warm up, then `steps` transitions in all.
+
+    All random numbers of the round are drawn as two flat blocks and sliced in the loop: drawing
+    inside it, or in a many-dimensional array, is several times slower.
+    """
+    spec: Spec = target.energy.spec
+    moves = steps - kernel.warmup
+    shape = chain.theta.shape
+    lane_shape = shape[2:]
+    normals = lanes.normal(lanes.fold_in(key, 0), moves * spec.parameters)
+    draws = kernel.uniforms + target.uniforms
+    uniforms = lanes.uniform(lanes.fold_in(key, 1), moves * draws) if draws else None
+
+    chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
+    chain = kernel.refresh(chain, target, tuning)
+    if kernel.warmup:
+        chain = lax.fori_loop(
+            0, kernel.warmup, lambda _, c: kernel.descend(c, target, tuning), chain
+        )
+
+    def one(i: Array, carry: tuple[Any, Value, Value]) -> tuple[Any, Value, Value]:
+        chain, acceptance, divergences = carry
+        normal = lax.dynamic_slice_in_dim(normals, i * spec.parameters, spec.parameters)
+        if uniforms is None:
+            uniform = jnp.zeros((0, *lane_shape))
+        else:
+            uniform = lax.dynamic_slice_in_dim(uniforms, i * draws, draws)
+        noise = Noise(normal=normal.reshape(shape), uniform=uniform)
+        chain, info = kernel.step(noise, chain, target, tuning)
+        return chain, acceptance + info.acceptance, divergences + info.diverged
+
+    zeros = jnp.zeros(lane_shape)
+    chain, acceptance, divergences = lax.fori_loop(0, moves, one, (chain, zeros, zeros))
+    gradients = 1.0 * kernel.warmup + moves * kernel.gradients_per_step
+    return chain, RoundInfo(
+        acceptance=acceptance / moves,
+        divergences=divergences,
+        gradients=jnp.full(lane_shape, gradients),
+    )

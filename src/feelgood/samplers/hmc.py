@@ -1,0 +1,96 @@
+"""Hamiltonian Monte Carlo."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float
+
+from feelgood.bonus import Theta, Value
+from feelgood.energy import Target
+from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
+from feelgood.settings import setting
+from feelgood.types import Number
+
+
+class HMCChain(NamedTuple):
+    """Where the chain is, with L and the force there."""
+
+    theta: Theta
+    value: Value
+    force: Theta
+    memo: Any
+
+
+class HMC(Kernel):
+    """Leapfrog trajectories on H = βL + ½ pᵀM⁻¹p, M = I or V, accepted with min(1, e^{−ΔH}).
+
+    The force may come from a surrogate (`Target.force`): any force that is a function of the
+    position keeps the trajectory reversible and volume-preserving, and the accept step uses the
+    exact energy, so the target is exact whatever the force.
+
+    Neal, "MCMC using Hamiltonian dynamics", Handbook of Markov Chain Monte Carlo, 2011.
+    """
+
+    leapfrog: int = setting(10, "leapfrog steps a proposal", low=1, high=1000)
+
+    title = "Hamiltonian Monte Carlo"
+    adjusted = True
+    default_step = 0.3
+
+    @property
+    def uniforms(self) -> int:
+        return 1
+
+    @property
+    def gradients_per_step(self) -> float:
+        return float(self.leapfrog)
+
+    def step_size(
+        self, step: Number, curvature: Float[Array, "..."], beta: Number
+    ) -> Float[Array, "..."]:
+        """ε = step / √(βλ): the leapfrog is stable below 2."""
+        return step / jnp.sqrt(beta * curvature)
+
+    def init(self, theta: Theta, memo: Any) -> HMCChain:
+        zeros = jnp.zeros(theta.shape[2:])
+        return HMCChain(theta=theta, value=zeros, force=jnp.zeros_like(theta), memo=memo)
+
+    def refresh(self, chain: HMCChain, target: Target, tuning: Tuning) -> HMCChain:
+        no_luck = jnp.zeros((0, *chain.theta.shape[2:]))
+        value, gradient, memo = target.evaluate(chain.theta, chain.memo, no_luck)
+        force = gradient if target.frozen is None else target.surrogate(chain.theta)
+        return HMCChain(theta=chain.theta, value=value, force=force, memo=memo)
+
+    def step(
+        self, noise: Noise, chain: HMCChain, target: Target, tuning: Tuning
+    ) -> tuple[HMCChain, Info]:
+        luck, more_luck = split_luck(noise, 1)
+        step, beta = tuning.step, tuning.beta
+
+        def kick(momentum: Theta, force: Theta, size: float) -> Theta:
+            return momentum - size * step * beta * tuning.whiten(force)
+
+        def leap(_: Array, carry: tuple[Theta, Theta, Theta, Value, Any]) -> Any:
+            theta, momentum, force, value, memo = carry
+            momentum = kick(momentum, force, 0.5)
+            theta = theta + tuning.unwhiten(step * momentum)
+            if target.frozen is None:
+                value, force, memo = target.evaluate(theta, memo, more_luck)
+            else:
+                force = target.surrogate(theta)
+            return theta, kick(momentum, force, 0.5), force, value, memo
+
+        start = (chain.theta, noise.normal, chain.force, chain.value, chain.memo)
+        theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
+        if target.frozen is not None:
+            value, _, memo = target.evaluate(theta, memo, more_luck)
+        kinetic = 0.5 * (square(noise.normal) - square(momentum))
+        accepted, probability, diverged = accept(luck[0], beta * (chain.value - value) + kinetic)
+        moved = HMCChain(
+            theta=jnp.where(accepted, theta, chain.theta),
+            value=jnp.where(accepted, value, chain.value),
+            force=jnp.where(accepted, force, chain.force),
+            memo=memo,
+        )
+        return moved, Info(acceptance=probability, diverged=1.0 * diverged)

@@ -1,0 +1,88 @@
+"""Langevin Monte Carlo with stochastic variance-reduced gradients."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Int
+
+from feelgood.bonus import Theta, random_rows
+from feelgood.energy import Target
+from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
+from feelgood.samplers.lmc import langevin
+from feelgood.settings import setting
+
+
+class SVRGChain(NamedTuple):
+    """Where the chain is, and the latest snapshot with the full gradient there."""
+
+    theta: Theta
+    snapshot: Theta
+    snapshot_gradient: Theta
+    age: Int[Array, ""]
+    memo: Any
+
+
+class SVRGLMC(Kernel):
+    """LMC with ∇L estimated without bias from a batch.
+
+    ∇L(θ) ≈ ∇L_data(θ̃) + (n/B) Σ_batch [∇ℓ_i(θ) − ∇ℓ_i(θ̃)] + prior and bonus: an unbiased
+    estimate of the *sum* over the n rounds so far, the batch drawn uniformly with replacement.
+    The snapshot θ̃ is renewed every `snapshot` steps and at the start of every round, when the
+    data have grown.
+
+    Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
+    """
+
+    batch: int = setting(64, "rounds a batch", low=1, high=1_000_000)
+    snapshot: int = setting(10, "steps between snapshots", low=1, high=10_000)
+
+    title = "Langevin Monte Carlo with variance-reduced gradients"
+    needs_rows = True
+    preconditionable = False
+    default_step = 0.3
+
+    @property
+    def uniforms(self) -> int:
+        return self.batch
+
+    def init(self, theta: Theta, memo: Any) -> SVRGChain:
+        return SVRGChain(
+            theta=theta,
+            snapshot=theta,
+            snapshot_gradient=jnp.zeros_like(theta),
+            age=jnp.zeros((), jnp.int32),
+            memo=memo,
+        )
+
+    def refresh(self, chain: SVRGChain, target: Target, tuning: Tuning) -> SVRGChain:
+        return _renew(chain, target)
+
+    def step(
+        self, noise: Noise, chain: SVRGChain, target: Target, tuning: Tuning
+    ) -> tuple[SVRGChain, Info]:
+        luck, more_luck = split_luck(noise, self.batch)
+        chain = lax.cond(
+            chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain
+        )
+        rows = target.data.rows
+        assert rows is not None
+        chunk = rows.gather(random_rows(luck, rows))
+        change = target.batch_gradient(chain.theta, chunk) - target.batch_gradient(
+            chain.snapshot, chunk
+        )
+        prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
+        estimate = chain.snapshot_gradient + (rows.filled / self.batch) * change + prior
+        nothing = jnp.zeros(chain.theta.shape[2:])
+        _, gradient, memo = target.with_bonus(chain.theta, chain.memo, more_luck, nothing, estimate)
+        theta = langevin(chain.theta, gradient, noise.normal, tuning)
+        return chain._replace(theta=theta, age=chain.age + 1, memo=memo), Info()
+
+
+def _renew(chain: SVRGChain, target: Target) -> SVRGChain:
+    """A snapshot here: the full gradient of data and prior."""
+    return chain._replace(
+        snapshot=chain.theta,
+        snapshot_gradient=target.data_gradient(chain.theta),
+        age=jnp.zeros((), jnp.int32),
+    )
