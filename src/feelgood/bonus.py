@@ -17,6 +17,7 @@ Three ways to evaluate it, all for the same function:
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -25,9 +26,16 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.history import CHUNK, Chunk, Rows, contract, row_scores
+from feelgood.history import SMALLEST_ROOM, Chunk, Rows, contract, row_scores, sizes_up_to
 from feelgood.settings import setting
 from feelgood.types import Number, Spec
+
+#: Contexts that are settled at a time when an anchor is set.
+CHUNK = SMALLEST_ROOM
+#: Setting an anchor costs about as much as evaluating this many times as many contexts. An anchor
+#: is renewed when its evaluations have cost STALE times the contexts stored, and its radii were
+#: too small if it was left before they had cost SHORT times that.
+STALE, SHORT = 64, 16
 
 Theta = Float[Array, "dim blocks *lanes"]
 Value = Float[Array, "*lanes"]
@@ -75,13 +83,19 @@ class SmoothedFeelGood(FeelGood):
         return 20.0 / self.s
 
 
+def highest(scores: Float[Array, "arms *any"]) -> Float[Array, "*any"]:
+    """The largest score, written out over the arms."""
+    best = scores[0]
+    for other in scores[1:]:
+        best = jnp.maximum(best, other)
+    return best
+
+
 def best_arm(
     scores: Float[Array, "arms *any"],
 ) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
     """The largest score and the first arm that has it (one-hot)."""
-    best = scores[0]
-    for other in scores[1:]:
-        best = jnp.maximum(best, other)
+    best = highest(scores)
     hits, taken = [], jnp.zeros(best.shape, bool)
     for arm in scores:
         hit = (arm == best) & ~taken
@@ -139,6 +153,13 @@ class Evaluator(eqx.Module):
     ) -> tuple[Value, Theta, Any]:
         """Σ φ (up to a constant that is fixed within a round), its gradient, and the new memo."""
 
+    def value(
+        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        """Σ φ alone, and the new memo."""
+        value, _, memo = self.evaluate(memo, rows, theta, luck)
+        return value, memo
+
 
 class FullPass(Evaluator):
     """Every stored context, at every evaluation."""
@@ -151,12 +172,24 @@ class FullPass(Evaluator):
     ) -> tuple[Value, Theta, tuple[()]]:
         del luck
 
-        def of_chunk(chunk: Chunk) -> tuple[Value, Theta]:
+        def of_chunk(chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
             assert chunk.contexts is not None
             return rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
 
-        value, gradient = rows.total(of_chunk)
+        value, gradient = rows.total(of_chunk, theta)
         return value, gradient, memo
+
+    def value(
+        self, memo: tuple[()], rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, tuple[()]]:
+        del luck
+
+        def of_chunk(chunk: Chunk, theta: Theta) -> Value:
+            assert chunk.contexts is not None
+            best = highest(row_scores(self.spec, theta, chunk.contexts))
+            return jnp.sum(self.bonus.phi(best) * chunk.valid, axis=-1)
+
+        return rows.total(of_chunk, theta), memo
 
 
 class Anchored(NamedTuple):
@@ -170,8 +203,7 @@ class Anchored(NamedTuple):
     offset: Float[Array, ""]
     active: Float[Array, "dim room"]
     filled: Int[Array, ""]
-    limit: Int[Array, ""]
-    age: Int[Array, ""]
+    cost: Int[Array, ""]
     anchors: Int[Array, ""]
 
 
@@ -192,14 +224,12 @@ class Pruned(Evaluator):
             offset=number,
             active=jnp.zeros((self.spec.dim, CHUNK)),
             filled=count,
-            limit=count,
-            age=count,
+            cost=count,
             anchors=count,
         )
 
     def reserve(self, memo: Anchored, rounds: int) -> Anchored:
-        # One spare chunk: re-anchoring writes whole chunks.
-        room = (-(-rounds // CHUNK) + 1) * CHUNK
+        room = max(rounds, CHUNK) + CHUNK  # setting an anchor writes whole chunks
         grown = jnp.pad(memo.active, ((0, 0), (0, max(0, room - memo.active.shape[1]))))
         return memo._replace(active=grown)
 
@@ -216,32 +246,55 @@ class Pruned(Evaluator):
     ) -> tuple[Value, Theta, Anchored]:
         del luck
         distance = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0))
-        memo = memo._replace(reach=jnp.maximum(memo.reach, distance), age=memo.age + 1)
+        memo = memo._replace(
+            reach=jnp.maximum(memo.reach, distance),
+            cost=memo.cost + memo.filled,
+        )
+        stale = (memo.cost > STALE * rows.filled) & (rows.filled > CHUNK)
 
         def left(memo: Anchored) -> Array:
             far = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0)) > memo.radius
-            return jnp.any(far) | (memo.filled > memo.limit)
+            return jnp.any(far) | (stale & (memo.cost > 0))
+
+        def set_anchor(memo: Anchored) -> Anchored:
+            # To the compiler this point changes from turn to turn: what depends on it alone would
+            # otherwise be moved out of the loop and be computed at every evaluation.
+            here = jnp.where(memo.anchors < 0, memo.anchor, theta)
+            return self._anchor(memo, rows, here)
 
         # A loop of at most one turn, not a conditional: its carry is updated in place.
-        memo = lax.while_loop(left, lambda m: self._anchor(m, rows, theta), memo)
+        memo = lax.while_loop(left, set_anchor, memo)
 
-        def one(i: Int[Array, ""], sums: tuple[Value, Theta]) -> tuple[Value, Theta]:
-            contexts = lax.dynamic_slice_in_dim(memo.active, i * CHUNK, CHUNK, axis=1)
-            valid = (i * CHUNK + jnp.arange(CHUNK) < memo.filled).astype(jnp.float32)
-            value, gradient = rows_bonus(self.spec, self.bonus, theta, contexts, valid)
-            return sums[0] + value, sums[1] + gradient
+        # One branch a size, each a single pass over so many columns: a loop over chunks costs
+        # more than the arithmetic.
+        sizes = sizes_up_to(memo.active.shape[1], half_steps=True)
 
+        def reading(size: int) -> Callable[[Array, Array, Array], tuple[Value, Theta]]:
+            def read(active: Array, filled: Array, theta: Array) -> tuple[Value, Theta]:
+                valid = (jnp.arange(size) < filled).astype(jnp.float32)
+                return rows_bonus(self.spec, self.bonus, theta, active[:, :size], valid)
+
+            return read
+
+        which = jnp.searchsorted(jnp.asarray(sizes), memo.filled)
+        value, gradient = lax.switch(
+            which, [reading(size) for size in sizes], memo.active, memo.filled, theta
+        )
         linear = jnp.sum((theta - memo.anchor) * memo.settled)
-        start = (memo.settled_value - memo.offset + linear, memo.settled)
-        value, gradient = lax.fori_loop(0, -(-memo.filled // CHUNK), one, start)
-        return value, gradient, memo
+        value = value + (memo.settled_value - memo.offset + linear)
+        return value, gradient + memo.settled, memo
 
     def _anchor(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
         """Settle what can be settled around `theta` and collect the rest."""
         radius = self._radii(memo, rows, theta)
 
         def one(i: Int[Array, ""], carry: Anchored) -> Anchored:
-            chunk = rows.chunk(i)
+            # The last chunk is moved back to stay inside the store; its mask starts where it
+            # should.
+            first = jnp.minimum(i * CHUNK, rows.capacity - CHUNK)
+            chunk = rows.slice(first, CHUNK)
+            fresh = (first + jnp.arange(CHUNK) >= i * CHUNK).astype(jnp.float32)
+            chunk = chunk._replace(valid=chunk.valid * fresh)
             contexts = chunk.contexts
             assert contexts is not None
             scores = row_scores(self.spec, theta, contexts)
@@ -273,21 +326,19 @@ class Pruned(Evaluator):
             settled=jnp.zeros_like(memo.settled),
             settled_value=jnp.zeros(()),
             filled=jnp.zeros((), jnp.int32),
-            age=jnp.zeros((), jnp.int32),
+            cost=jnp.zeros((), jnp.int32),
             anchors=memo.anchors + 1,
         )
-        used = -(-rows.filled // CHUNK)
-        memo = lax.fori_loop(0, used, one, blank)
-        return memo._replace(limit=memo.filled + jnp.maximum(CHUNK, memo.filled // 2))
+        return lax.fori_loop(0, -(-rows.filled // CHUNK), one, blank)
 
     def _radii(self, memo: Anchored, rows: Rows, theta: Theta) -> Float[Array, " arms"]:
         """How far each arm may go from here. Only speed depends on it, never the result."""
-        # Follow the chain: as far as it went since the last anchor and a little more, shrinking
-        # slowly where it went less far, growing where the last anchor did not live long.
-        follow = jnp.maximum(1.2 * memo.reach, 0.8 * memo.radius)
-        follow = follow * jnp.where(memo.age < 256, 1.5, 1.0)
+        # As far as the chain went since the last anchor and a little more; twice as far if that
+        # anchor did not last long enough to pay for itself.
+        short = memo.cost < SHORT * rows.filled
+        follow = jnp.where(short, 2.0 * jnp.maximum(memo.reach, memo.radius), 1.2 * memo.reach)
         size = jnp.sqrt(jnp.sum(theta * theta, axis=0))
-        follow = jnp.where(jnp.isfinite(follow), follow, 0.05 * size)
+        follow = jnp.where(jnp.isfinite(follow) & (follow > 0), follow, 0.05 * size)
         # A history of one chunk is read whole at no extra cost.
         return jnp.where(rows.filled <= CHUNK, jnp.inf, follow)
 

@@ -138,7 +138,7 @@ class Target(eqx.Module):
         if not self.energy.quadratic:
             rows = self.data.rows
             assert rows is not None
-            loss, slope = rows.total(lambda chunk: self.energy.rows_loss(chunk, theta))
+            loss, slope = rows.total(self.energy.rows_loss, theta)
             value, gradient = value + self.energy.eta * loss, gradient + self.energy.eta * slope
         return value, gradient
 
@@ -151,9 +151,19 @@ class Target(eqx.Module):
         assert self.frozen is not None
         return self.data_gradient(theta) - self.frozen
 
-    def batch_gradient(self, theta: Theta, chunk: Chunk) -> Theta:
-        """η Σ ∇ℓ over the rounds of a chunk."""
-        return self.energy.eta * self.energy.rows_loss(chunk, theta)[1]
+    def batch_change(self, theta: Theta, old: Theta, chunk: Chunk) -> Theta:
+        """η Σ [∇ℓ(θ) − ∇ℓ(θ̃)] over the rounds of a chunk, in one pass over it."""
+        energy = self.energy
+        assert chunk.features is not None
+        if energy.quadratic:  # the slope is linear: 2 (f_θ − f_θ̃), whatever the reward
+            moved, block = played_scores(energy.spec, theta - old, chunk.features, chunk.arms)
+            slope = 2.0 * moved
+        else:
+            here, block = played_scores(energy.spec, theta, chunk.features, chunk.arms)
+            there, _ = played_scores(energy.spec, old, chunk.features, chunk.arms)
+            rewards = chunk.rewards
+            slope = energy.loss_slope(here, rewards) - energy.loss_slope(there, rewards)
+        return energy.eta * contract(block * (slope * chunk.valid), chunk.features, energy.spec)
 
     @property
     def uniforms(self) -> int:
@@ -183,6 +193,18 @@ class Target(eqx.Module):
         lam = bonus.bonus.lam
         extra, slope, memo = bonus.evaluate(memo, self.data.rows, theta, luck)
         return Evaluation(value - lam * extra, gradient - lam * slope, memo)
+
+    def value(
+        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        """L(θ) alone."""
+        value, _ = self._smooth(theta)
+        bonus = self.energy.bonus
+        if bonus is None:
+            return value, memo
+        assert self.data.rows is not None
+        extra, memo = bonus.value(memo, self.data.rows, theta, luck)
+        return value - bonus.bonus.lam * extra, memo
 
     def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
         """L(θ) and ∇L(θ)."""

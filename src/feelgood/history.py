@@ -1,6 +1,5 @@
 """What an agent remembers: sufficient statistics, and past rounds where those do not suffice."""
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,9 +12,24 @@ from jaxtyping import Array, Float, Int
 from feelgood import lanes, models
 from feelgood.types import Number, Spec
 
-#: Rounds a chunk, where one chain is stored alone (the pass over the history then stops at the
-#: last filled chunk).
-CHUNK = 512
+#: Smallest number of rounds that a pass over one chain's history reads, and that there is room for.
+SMALLEST_PASS, SMALLEST_ROOM = 256, 512
+
+
+def on_accelerator() -> bool:
+    """Whether programs run on something else than the CPU."""
+    return jax.default_backend() != "cpu"
+
+
+def sizes_up_to(room: int, half_steps: bool = False) -> list[int]:
+    """256, 512, 1024, …, room: how many rounds a pass may read; with half steps 768, 1536, … too."""
+    sizes = [SMALLEST_PASS]
+    while sizes[-1] < room:
+        last = sizes[-1]
+        power = 1 << (last.bit_length() - 1)
+        middle = half_steps and last == power and last > SMALLEST_PASS
+        sizes.append(power * 3 // 2 if middle else 2 * power)
+    return [*sizes[:-1], room]
 
 
 class Stats(NamedTuple):
@@ -54,19 +68,22 @@ class Chunk(NamedTuple):
 
 
 class Rows(eqx.Module):
-    """Past rounds, with the rounds on the fastest axis, cut into chunks of equal width.
+    """Past rounds, with the rounds on the fastest axis.
 
-    A chain stored alone uses many narrow chunks, and passes over it stop at the last one filled.
-    Chains stored together (an accelerator) use one chunk as wide as the capacity, and a mask.
-    For disjoint parameters the played feature is the context itself.
+    A pass over the history reads the filled part only: a branch a size, each a single fused pass
+    (a loop over small chunks costs more than the arithmetic). On an accelerator, where choosing a
+    branch means waiting for the host, a pass reads to the capacity under a mask, and the capacity
+    grows along the run. For disjoint parameters the played feature is the context itself.
     """
 
-    contexts: Float[Array, "chunks ... width"] | None
-    features: Float[Array, "chunks dim ... width"] | None
-    arms: Int[Array, "chunks ... width"]
-    rewards: Float[Array, "chunks ... width"]
+    contexts: Float[Array, "dim ... room"] | None
+    features: Float[Array, "dim ... room"] | None
+    arms: Int[Array, "... room"]
+    rewards: Float[Array, "... room"]
     filled: Int[Array, ""]
     spec: Spec = eqx.field(static=True)
+    #: Whether passes read to the capacity, which then should grow along the run.
+    to_capacity: bool = eqx.field(static=True)
 
     @classmethod
     def empty(cls, spec: Spec, shape: tuple[int, ...], all_arms: bool, played: bool) -> "Rows":
@@ -76,46 +93,44 @@ class Rows(eqx.Module):
         """
 
         def zeros(*lead: int) -> Array:
-            return jnp.zeros((1, *lead, *shape, 0))
+            return jnp.zeros((*lead, *shape, 0))
 
         keep_contexts = all_arms or (played and not spec.shared)
         return cls(
             contexts=zeros(*spec.context_shape) if keep_contexts else None,
             features=zeros(spec.dim) if played and spec.shared else None,
-            arms=jnp.zeros((1, *shape, 0), jnp.int32),
+            arms=zeros().astype(jnp.int32),
             rewards=zeros(),
             filled=jnp.zeros((), jnp.int32),
             spec=spec,
+            to_capacity=on_accelerator(),
         )
 
     @property
     def together(self) -> bool:
         """Whether several chains are stored together."""
-        return self.arms.ndim > 2
+        return self.arms.ndim > 1
 
     @property
     def capacity(self) -> int:
         """Rounds that there is room for."""
-        return self.arms.shape[0] * self.arms.shape[-1]
+        return self.arms.shape[-1]
 
     def reserve(self, rounds: int) -> "Rows":
         """The same rounds with room for at least `rounds`."""
-        if rounds <= self.capacity:
-            return self
-        if self.together:
+        extra = max(0, max(rounds, SMALLEST_ROOM) - self.capacity)
 
-            def grow(x: Array) -> Array:
-                return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, rounds - x.shape[-1])])
-        else:
-            chunks = math.ceil(rounds / CHUNK)
-
-            def grow(x: Array) -> Array:
-                out = jnp.zeros((chunks, *x.shape[1:-1], CHUNK), x.dtype)
-                return out.at[: x.shape[0]].set(x) if x.shape[-1] else out
+        def grow(x: Array) -> Array:
+            return jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, extra)])
 
         stored = (self.contexts, self.features, self.arms, self.rewards)
         contexts, features, arms, rewards = jax.tree.map(grow, stored)
-        return Rows(contexts, features, arms, rewards, self.filled, self.spec)
+        return eqx.tree_at(
+            lambda rows: (rows.contexts, rows.features, rows.arms, rows.rewards),
+            self,
+            (contexts, features, arms, rewards),
+            is_leaf=lambda leaf: leaf is None,
+        )
 
     def add(
         self,
@@ -125,68 +140,69 @@ class Rows(eqx.Module):
         reward: Float[Array, "*lanes"],
     ) -> "Rows":
         """One more round."""
-        width = self.arms.shape[-1]
-        chunk, column = self.filled // width, self.filled % width
 
         def put(store: Array | None, value: Array) -> Array | None:
-            return None if store is None else store.at[chunk, ..., column].set(value)
+            return None if store is None else store.at[..., self.filled].set(value)
 
         return Rows(
             contexts=put(self.contexts, context),
             features=put(self.features, x),
-            arms=self.arms.at[chunk, ..., column].set(arm),
-            rewards=self.rewards.at[chunk, ..., column].set(reward),
+            arms=self.arms.at[..., self.filled].set(arm),
+            rewards=self.rewards.at[..., self.filled].set(reward),
             filled=self.filled + 1,
             spec=self.spec,
+            to_capacity=self.to_capacity,
         )
 
-    def chunk(self, index: Int[Array, ""] | int) -> Chunk:
-        """One chunk, with a mask of the rounds in it that are filled."""
-        width = self.arms.shape[-1]
+    def _played(self) -> Array | None:
+        return self.features if self.spec.shared else self.contexts
+
+    def slice(self, start: Int[Array, ""] | int, size: int) -> Chunk:
+        """`size` rounds from `start` on, with a mask of those that are filled."""
 
         def take(store: Array | None) -> Array | None:
-            return None if store is None else lax.dynamic_index_in_dim(store, index, 0, False)
+            if store is None or (isinstance(start, int) and size == store.shape[-1]):
+                return store
+            return lax.dynamic_slice_in_dim(store, start, size, axis=-1)
 
-        valid = (index * width + jnp.arange(width) < self.filled).astype(jnp.float32)
-        features = self.features if self.spec.shared else self.contexts
-        return Chunk(
-            contexts=take(self.contexts),
-            features=take(features),
-            arms=lax.dynamic_index_in_dim(self.arms, index, 0, False),
-            rewards=lax.dynamic_index_in_dim(self.rewards, index, 0, False),
-            valid=valid,
-        )
-
-    def total(self, function: Callable[[Chunk], Any]) -> Any:
-        """Σ over the filled rounds of a function of a chunk that sums over its own rounds."""
-        if self.arms.shape[0] == 1:
-            return function(self.chunk(0))
-        blank = jax.eval_shape(function, self.chunk(0))
-        start = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), blank)
-        used = -(-self.filled // self.arms.shape[-1])
-        return lax.fori_loop(
-            0, used, lambda i, sums: jax.tree.map(jnp.add, sums, function(self.chunk(i))), start
-        )
-
-    def gather(self, index: Int[Array, "*lanes batch"]) -> Chunk:
-        """The rounds with these numbers, as a chunk."""
-        width = self.arms.shape[-1]
-
-        def take(store: Array | None) -> Array | None:
-            if store is None:
-                return None
-            if self.together:
-                flat = store[0]
-                lead = flat.ndim - index.ndim
-                return jnp.take_along_axis(flat, index.reshape((1,) * lead + index.shape), axis=-1)
-            return jnp.moveaxis(store[index // width, ..., index % width], 0, -1)
-
-        features = self.features if self.spec.shared else self.contexts
         arms, rewards = take(self.arms), take(self.rewards)
         assert arms is not None and rewards is not None
         return Chunk(
             contexts=take(self.contexts),
-            features=take(features),
+            features=take(self._played()),
+            arms=arms,
+            rewards=rewards,
+            valid=(start + jnp.arange(size) < self.filled).astype(jnp.float32),
+        )
+
+    def total(self, function: Callable[[Chunk, Any], Any], argument: Any) -> Any:
+        """Σ over the filled rounds of a function of a chunk that sums over its own rounds."""
+        if self.to_capacity:
+            return function(self.slice(0, self.capacity), argument)
+        sizes = sizes_up_to(self.capacity)
+
+        def reading(size: int) -> Callable[["Rows", Any], Any]:
+            return lambda rows, argument: function(rows.slice(0, size), argument)
+
+        which = jnp.searchsorted(jnp.asarray(sizes), self.filled)
+        return lax.switch(which, [reading(size) for size in sizes], self, argument)
+
+    def gather(self, index: Int[Array, "*lanes batch"]) -> Chunk:
+        """The rounds with these numbers, as a chunk."""
+
+        def take(store: Array | None) -> Array | None:
+            if store is None:
+                return None
+            if not self.together:
+                return store[..., index]
+            lead = (1,) * (store.ndim - index.ndim)
+            return jnp.take_along_axis(store, index.reshape(lead + index.shape), axis=-1)
+
+        arms, rewards = take(self.arms), take(self.rewards)
+        assert arms is not None and rewards is not None
+        return Chunk(
+            contexts=take(self.contexts),
+            features=take(self._played()),
             arms=arms,
             rewards=rewards,
             valid=jnp.ones(index.shape[-1:]),

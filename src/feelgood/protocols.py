@@ -88,8 +88,9 @@ class Policy(eqx.Module):
     def probe(self, state: Any) -> Float[Array, "*lanes"]:
         """A number that stops being finite when the chain has diverged."""
 
-    def chains_per_program(self) -> int | None:
+    def chains_per_program(self, spec: Spec) -> int | None:
         """How many chains one program should hold on CPU; None: as many as there are."""
+        del spec
         return None
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:

@@ -31,6 +31,7 @@ from jaxtyping import Array, Float, Int, Key, UInt32
 from feelgood import lanes
 from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
+from feelgood.history import on_accelerator
 from feelgood.lanes import AnyKey, LaneKeys
 from feelgood.metrics import Tally
 from feelgood.protocols import Policy, Testbed
@@ -271,10 +272,6 @@ def stack_settings(policies: Sequence[Policy]) -> Policy:
     return jax.tree.map(stack, *policies)
 
 
-def _on_accelerator() -> bool:
-    return jax.default_backend() != "cpu"
-
-
 def usable_cores() -> int:
     """Processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -295,9 +292,9 @@ def _split(count: int, size: int) -> list[tuple[int, ...]]:
     return [tuple(part + [part[-1]] * (size - len(part))) for part in parts]
 
 
-def _groups(policy: Policy, settings: int, seeds: int, workers: int) -> list[_Group]:
+def _groups(policy: Policy, spec: Spec, settings: int, seeds: int, workers: int) -> list[_Group]:
     """Split the chains so that every worker has some and all programs have one shape."""
-    per_program = policy.chains_per_program()
+    per_program = policy.chains_per_program(spec)
     if per_program == 1:
         g_size, n_size = 1, 1
     elif seeds >= workers:
@@ -400,12 +397,12 @@ def simulate(
     settings = [policies] if isinstance(policies, Policy) else list(policies)
     settings = [p if p.laned else Lifted(one=p) for p in settings]
     stacked = stack_settings(settings)
-    if _on_accelerator():
+    if on_accelerator():
         workers = 1
         groups = [_Group(tuple(range(len(settings))), tuple(range(len(seeds))))]
     else:
         workers = usable_cores() if workers is None else workers
-        groups = _groups(stacked, len(settings), len(seeds), workers)
+        groups = _groups(stacked, testbed.spec, len(settings), len(seeds), workers)
 
     stopping = threading.Event()
     lock = threading.Lock()

@@ -75,7 +75,7 @@ class Thompson(Policy):
     bonus_gradient: str = setting(
         "exact", "bonus gradient: exact, or an unbiased estimate", choices=("exact", "svrg")
     )
-    bonus_batch: int = setting(256, "rounds a batch of the svrg bonus", low=1, high=1_000_000)
+    bonus_batch: int = setting(64, "rounds a batch of the svrg bonus", low=1, high=1_000_000)
 
     laned = True
 
@@ -114,16 +114,21 @@ class Thompson(Policy):
     def _evaluator(self, spec: Spec, shape: tuple[int, ...]) -> Evaluator | None:
         if self.bonus is None:
             return None
-        one_disjoint_chain = shape == () and not spec.shared
-        exact = (Pruned if one_disjoint_chain else FullPass)(bonus=self.bonus, spec=spec)
+        # Pruning pays for short moves of one chain: a trajectory moves as far as the posterior is
+        # wide, and an accelerator reads all chains' histories together.
+        prune = shape == () and not spec.shared and self._short_moves()
+        exact = (Pruned if prune else FullPass)(bonus=self.bonus, spec=spec)
         if self.bonus_gradient == "exact":
             return exact
         return Subsampled(bonus=self.bonus, spec=spec, inner=exact, batch=self.bonus_batch)
 
+    def _short_moves(self) -> bool:
+        """Whether a step moves the chain by much less than the posterior is wide."""
+        return self.kernel.gradients_per_step <= 1
+
     def _freezes(self, energy: Energy) -> bool:
         """Whether HMC takes its force from frozen arm choices."""
-        trajectories = self.kernel.gradients_per_step > 1
-        return energy.bonus is not None and energy.quadratic and trajectories
+        return energy.bonus is not None and energy.quadratic and not self._short_moves()
 
     def _tuning(self, state: ThompsonState, energy: Energy) -> Tuning:
         step, curvature = self.step, None
@@ -139,13 +144,13 @@ class Thompson(Policy):
 
     # ---- the policy ---------------------------------------------------------------------
 
-    def chains_per_program(self) -> int | None:
-        return None if self.bonus is None else 1
+    def chains_per_program(self, spec: Spec) -> int | None:
+        # Chains that prune go their own ways; long per-arm histories are large enough alone.
+        alone = self.bonus is not None and (spec.shared or self._short_moves())
+        return 1 if alone else None
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
-        if chains == 1 or self.bonus is None:
-            return None
-        return -(-rounds // GROWTH_STEPS)
+        return -(-rounds // GROWTH_STEPS) if history.on_accelerator() else None
 
     def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> ThompsonState:
         energy = self.energy(spec, shape)

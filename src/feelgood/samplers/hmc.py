@@ -58,8 +58,11 @@ class HMC(Kernel):
 
     def refresh(self, chain: HMCChain, target: Target, tuning: Tuning) -> HMCChain:
         no_luck = jnp.zeros((0, *chain.theta.shape[2:]))
-        value, gradient, memo = target.evaluate(chain.theta, chain.memo, no_luck)
-        force = gradient if target.frozen is None else target.surrogate(chain.theta)
+        if target.frozen is None:
+            value, force, memo = target.evaluate(chain.theta, chain.memo, no_luck)
+        else:
+            value, memo = target.value(chain.theta, chain.memo, no_luck)
+            force = target.surrogate(chain.theta)
         return HMCChain(theta=chain.theta, value=value, force=force, memo=memo)
 
     def step(
@@ -84,7 +87,7 @@ class HMC(Kernel):
         start = (chain.theta, noise.normal, chain.force, chain.value, chain.memo)
         theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
         if target.frozen is not None:
-            value, _, memo = target.evaluate(theta, memo, more_luck)
+            value, memo = target.value(theta, memo, more_luck)
         kinetic = 0.5 * (square(noise.normal) - square(momentum))
         accepted, probability, diverged = accept(luck[0], beta * (chain.value - value) + kinetic)
         moved = HMCChain(

@@ -68,9 +68,7 @@ class SVRGLMC(Kernel):
         rows = target.data.rows
         assert rows is not None
         chunk = rows.gather(random_rows(luck, rows))
-        change = target.batch_gradient(chain.theta, chunk) - target.batch_gradient(
-            chain.snapshot, chunk
-        )
+        change = target.batch_change(chain.theta, chain.snapshot, chunk)
         prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
         estimate = chain.snapshot_gradient + (rows.filled / self.batch) * change + prior
         nothing = jnp.zeros(chain.theta.shape[2:])
