@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -18,6 +19,7 @@ from rich.table import Table
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
 from feelgood.results import AgentResult, RunResult
+from feelgood.simulate import REDRAWS
 
 app = typer.Typer(
     add_completion=False,
@@ -178,6 +180,27 @@ def result_table(results: Sequence[AgentResult]) -> Table:
     return table
 
 
+def health_table(results: Sequence[AgentResult]) -> Table:
+    """How the samplers did: early, in the middle and at the end of the run."""
+    table = Table(title="sampler health (means over seeds)")
+    table.add_column("agent")
+    table.add_column("measure")
+    for column in ("first tenth", "middle", "last tenth"):
+        table.add_column(column, justify="right")
+    for r in results:
+        label = " ".join(filter(None, [r.agent, describe_settings(r, results)]))
+        share = r.curve_rounds / r.rounds
+        spans = (share <= 0.1, (share > 0.1) & (share <= 0.9), share > 0.9)
+        for name, values in r.health.items():
+            cells = [f"{np.nanmean(values[:, span]):.4g}" for span in spans]
+            table.add_row(label, name, *cells)
+        if np.isfinite(r.ess).any():
+            table.add_row(label, f"ess of {REDRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}")
+        if not r.health:
+            table.add_row(label, "exact or no sampler", "", "", "")
+    return table
+
+
 @contextmanager
 def progress_bar(console: Console) -> Iterator[Any]:
     """A live bar on a terminal (rounds, rate, remaining time); nothing elsewhere."""
@@ -210,6 +233,9 @@ def progress_bar(console: Console) -> Iterator[Any]:
 @app.command("list")
 def list_command(
     what: Annotated[str, typer.Argument(help="agents or testbeds; both if left out.")] = "all",
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also the combinations that the paper did not run.")
+    ] = False,
     settings: Annotated[bool, typer.Option("--settings", help="Show every setting too.")] = False,
     plugin: PluginOption = None,
 ) -> None:
@@ -225,7 +251,7 @@ def list_command(
             continue
         if what == "all":
             out.print(title, style="bold")
-        names = registry.names()
+        names = registry.names(more=all_)
         width = max(len(name) for name in names)
         for name in names:
             entry = registry[name]
@@ -246,6 +272,12 @@ def run(
         list[str] | None,
         typer.Option("--set", help="agent.key=value; a list a,b,c is a sweep; testbed.key too."),
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="paper: the paper's settings; see docs/reproducing.md.")
+    ] = None,
+    health: Annotated[
+        bool, typer.Option("--health", help="Show how the samplers did, too.")
+    ] = False,
     json_: Annotated[
         str | None, typer.Option("--json", help="Write results to this file, or - for stdout.")
     ] = None,
@@ -271,7 +303,13 @@ def run(
     interrupted = False
     with progress_bar(errors) as report:
         work = run_each(
-            testbed, agents, rounds=rounds, seeds=seeds, settings=given, progress=report
+            testbed,
+            agents,
+            rounds=rounds,
+            seeds=seeds,
+            settings=given,
+            preset=preset,
+            progress=report,
         )
         prepare_output(targets, force)
         try:
@@ -281,6 +319,8 @@ def run(
             interrupted = True
     if finished:
         view.print(result_table(finished))
+    if finished and health:
+        view.print(health_table(finished))
     for result in finished:
         if result.status != "ok":
             view.print(f"{result.agent}: {result.status}", style="yellow", markup=False)

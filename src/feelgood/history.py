@@ -22,7 +22,7 @@ def on_accelerator() -> bool:
 
 
 def sizes_up_to(room: int, half_steps: bool = False) -> list[int]:
-    """256, 512, 1024, …, room: how many rounds a pass may read; with half steps 768, 1536, … too."""
+    """256, 512, 1024, …, room: the rounds a pass may read; with half steps 768, 1536, … too."""
     sizes = [SMALLEST_PASS]
     while sizes[-1] < room:
         last = sizes[-1]

@@ -108,6 +108,13 @@ class Policy(eqx.Module):
         del state
         return {}
 
+    def redraw(
+        self, key: AnyKey, state: Any
+    ) -> tuple[Float[Array, "parameters *lanes"], Any] | None:
+        """Another draw of the parameters with the same data; None for agents that draw none."""
+        del key, state
+        return None
+
 
 AGENTS: Registry[Policy] = Registry("agent")
 TESTBEDS: Registry[Testbed] = Registry("testbed")

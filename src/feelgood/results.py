@@ -31,6 +31,8 @@ class AgentResult:
     curve_rounds: Int[np.ndarray, " points"]
     curve: Float[np.ndarray, "seeds points"]
     health: Mapping[str, Float[np.ndarray, "seeds points"]]
+    #: Effective sample size of 200 repeated draws at the end (NaN for agents that draw none).
+    ess: Float[np.ndarray, " seeds"]
     diverged_at: Int[np.ndarray, " seeds"]
     compile_s: float
     run_s: float
@@ -94,6 +96,7 @@ class AgentResult:
                 }
                 for name, values in self.health.items()
             },
+            "ess": _plain(self.ess),
             "status": self.status,
             "diverged_at": [int(t) if t >= 0 else None for t in self.diverged_at],
             "compile_s": round(self.compile_s, 6),

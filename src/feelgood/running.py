@@ -12,6 +12,7 @@ import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood.compiling import keep_compiled_programs
 from feelgood.errors import FeelgoodError
+from feelgood.paper import preset_settings
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, RunResult
 from feelgood.settings import settings_of
@@ -106,6 +107,7 @@ def run_each(
     rounds: int | None = None,
     seeds: Seeds = 10,
     settings: Mapping[str, Values] | None = None,
+    preset: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[AgentResult]:
     """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
@@ -131,7 +133,12 @@ def run_each(
     groups: list[list[_Variant]] = []
     for agent, label in zip(agents, labels, strict=True):
         by_shape: dict[Any, list[_Variant]] = {}
-        for variant in _variants(agent, given.get(label, {})):
+        values = {**given.get(label, {})}
+        if preset is not None and isinstance(agent, str):
+            known = AGENTS[agent].settings
+            defaults = preset_settings(preset, agent, name, problem.spec, horizon)
+            values = {k: v for k, v in defaults.items() if k in known} | values
+        for variant in _variants(agent, values):
             by_shape.setdefault(jax.tree.structure(variant.policy), []).append(variant)
         groups += by_shape.values()
     keep_compiled_programs()
@@ -176,6 +183,7 @@ def _run_groups(
                 curve_rounds=outcome.grid,
                 curve=outcome.curve[g],
                 health={k: v[g] for k, v in outcome.health.items()},
+                ess=outcome.ess[g],
                 diverged_at=outcome.diverged_at[g],
                 compile_s=outcome.compile_s,
                 run_s=outcome.run_s,
@@ -189,6 +197,7 @@ def run(
     rounds: int | None = None,
     seeds: Seeds = 10,
     settings: Mapping[str, Values] | None = None,
+    preset: str | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Run agents on a testbed and return everything that was measured.
@@ -202,6 +211,8 @@ def run(
       the same noise for a seed, so differences between agents are paired.
     - `settings`: `{"agent": {"key": value}}`; a list of values is a sweep, run as one program
       where the setting is a number. `{"testbed": {...}}` sets the testbed's.
+    - `preset`: `"paper"` for the paper's settings of these agents on this testbed; `settings`
+      given by hand win over it.
     - `progress`: called with (agent, chain-rounds done, chain-rounds in all).
 
     **Example:**
@@ -214,7 +225,13 @@ def run(
     return RunResult(
         tuple(
             run_each(
-                testbed, agents, rounds=rounds, seeds=seeds, settings=settings, progress=progress
+                testbed,
+                agents,
+                rounds=rounds,
+                seeds=seeds,
+                settings=settings,
+                preset=preset,
+                progress=progress,
             )
         )
     )

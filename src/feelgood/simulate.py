@@ -33,13 +33,15 @@ from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.history import on_accelerator
 from feelgood.lanes import AnyKey, LaneKeys
-from feelgood.metrics import Tally
+from feelgood.metrics import Tally, effective_sample_size
 from feelgood.protocols import Policy, Testbed
 from feelgood.types import Spec
 
 ENVIRONMENT, AGENT = 0, 1
 MAX_BLOCK = 4096
 BLOCK_BYTES = 64 * 2**20
+#: Draws with the final data from which the effective sample size is estimated.
+REDRAWS = 200
 #: A call into the compiled program aims at this long, so that progress and Ctrl-C are prompt.
 CALL_SECONDS = 0.4
 
@@ -59,6 +61,8 @@ class Outcome(NamedTuple):
     arm_counts: Int[np.ndarray, "settings seeds arms"]
     diverged_at: Int[np.ndarray, "settings seeds"]
     health: dict[str, Float[np.ndarray, "settings seeds points"]]
+    #: Effective sample size of REDRAWS draws at the end, of the slowest parameter; NaN: none drawn.
+    ess: Float[np.ndarray, "settings seeds"]
     compile_s: float
     run_s: float
 
@@ -243,6 +247,19 @@ def _play(
     return lax.fori_loop(offset, offset + count, one_round, (playing, nothing))
 
 
+def _redraw(
+    playing: Playing, policy: Policy, keys: AnyKey, first: Int[Array, ""]
+) -> Float[Array, "draws parameters *lanes"]:
+    """Repeated draws with the data of the last round."""
+
+    def one(state: Any, i: Int[Array, ""]) -> tuple[Any, Array]:
+        drawn = policy.redraw(lanes.fold_in(keys, first + i), state)
+        assert drawn is not None
+        return drawn[1], drawn[0]
+
+    return lax.scan(one, playing.state, jnp.arange(REDRAWS))[1]
+
+
 def _regret(
     means: Float[Array, "block arms seeds"], arms: Int[Array, "block lanes"]
 ) -> Float[Array, "block lanes"]:
@@ -310,6 +327,15 @@ def _block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
     return max(1, min(rounds, MAX_BLOCK, BLOCK_BYTES // per_round))
 
 
+class _Finished(NamedTuple):
+    """What a group of chains leaves behind."""
+
+    tally: Tally
+    diverged_at: Int[np.ndarray, " chains"]
+    ess: Float[np.ndarray, " chains"]
+    compile_s: float
+
+
 class _GroupRun:
     """One group of chains, from the first round to the last."""
 
@@ -332,7 +358,17 @@ class _GroupRun:
         self.compile_s += seconds
         return program
 
-    def run(self, advance: Callable[[int], None]) -> tuple[Tally, Int[np.ndarray, " chains"]]:
+    def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
+        """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
+        if jax.eval_shape(self.policy.redraw, keys, playing.state) is None:
+            return np.full(self.chains, np.nan)
+        args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
+        draws = np.asarray(self._compiled(_redraw, *args)(*args), np.float64)
+        by_chain = draws.reshape(REDRAWS, -1, self.chains)
+        sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
+        return sizes.reshape(-1, self.chains).min(axis=0)
+
+    def run(self, advance: Callable[[int], None]) -> "_Finished":
         """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise."""
         begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
         start_args = (self.policy, self.seeds)
@@ -372,7 +408,8 @@ class _GroupRun:
                 advance(count * chains)
                 offset += count
                 count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
-        return tally, np.asarray(playing.diverged_at).reshape(chains)
+        diverged_at = np.asarray(playing.diverged_at).reshape(chains)
+        return _Finished(tally, diverged_at, self._ess(playing, keys), self.compile_s)
 
 
 def simulate(
@@ -414,7 +451,7 @@ def simulate(
             with lock:
                 progress(chain_rounds)
 
-    def run_group(group: _Group) -> tuple[Tally, Int[np.ndarray, " chains"], float]:
+    def run_group(group: _Group) -> _Finished:
         chosen = np.asarray(group.settings)
         repeats = len(group.seeds)
 
@@ -426,7 +463,7 @@ def simulate(
 
         policy = jax.tree.map(leaf_for_group, stacked)
         run = _GroupRun(testbed, policy, [seeds[i] for i in group.seeds], len(chosen), rounds)
-        return *run.run(advance), run.compile_s
+        return run.run(advance)
 
     began = time.perf_counter()
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
@@ -439,20 +476,20 @@ def simulate(
                 future.cancel()
             raise
     elapsed = time.perf_counter() - began
-    compile_s = sum(seconds for _, _, seconds in finished)
+    compile_s = sum(group.compile_s for group in finished)
     return _gather(groups, finished, len(settings), len(seeds), compile_s, elapsed - compile_s)
 
 
 def _gather(
     groups: list[_Group],
-    finished: list[tuple[Tally, Int[np.ndarray, " chains"], float]],
+    finished: list[_Finished],
     settings: int,
     seeds: int,
     compile_s: float,
     run_s: float,
 ) -> Outcome:
     """Put the groups' chains back into their places."""
-    first = finished[0][0]
+    first = finished[0].tally
     points = len(first.grid)
     size = (settings, seeds)
     out = Outcome(
@@ -464,10 +501,11 @@ def _gather(
         arm_counts=np.empty((*size, first.arms), np.int64),
         diverged_at=np.empty(size, np.int64),
         health={name: np.empty((*size, points)) for name in first.health_names},
+        ess=np.empty(size),
         compile_s=compile_s,
         run_s=max(run_s, 0.0),
     )
-    for group, (tally, diverged_at, _) in zip(groups, finished, strict=True):
+    for group, (tally, diverged_at, ess, _) in zip(groups, finished, strict=True):
         health = tally.health_means()
         chain = 0
         for g in group.settings:
@@ -478,6 +516,7 @@ def _gather(
                 out.best_arm_rate[g, n] = tally.best[chain] / tally.rounds
                 out.arm_counts[g, n] = tally.counts[chain]
                 out.diverged_at[g, n] = diverged_at[chain]
+                out.ess[g, n] = ess[chain]
                 for name, values in health.items():
                     out.health[name][g, n] = values[chain]
                 chain += 1

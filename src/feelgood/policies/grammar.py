@@ -8,7 +8,7 @@ is refused with the reason.
 import itertools
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from feelgood.bonus import FeelGood, SmoothedFeelGood
 from feelgood.errors import FeelgoodError
@@ -77,7 +77,7 @@ def compose(
     preconditioned: bool,
     values: Mapping[str, Any],
 ) -> Thompson:
-    """The agent with these parts and settings. A bonus of weight 0 is no bonus and costs nothing."""
+    """The agent with these parts and settings. A bonus of weight 0 is no bonus, at no cost."""
 
     def pick(component: type) -> dict[str, Any]:
         return {name: values[name] for name in settings_of(component) if name in values}
@@ -91,8 +91,22 @@ def compose(
     )
 
 
-def parse(name: str) -> Entry[Policy] | None:
-    """The agent of this name; None for a name of another kind; an error for nonsense."""
+class Parts(NamedTuple):
+    """A name, taken apart."""
+
+    preconditioned: bool
+    variant: str
+    bonus_name: str
+    kernel_name: str
+
+    @property
+    def kernel(self) -> type[Kernel]:
+        """The kernel's class."""
+        return KERNELS[self.variant, self.kernel_name]
+
+
+def read(name: str) -> Parts | None:
+    """The parts of a name; None for a name of another kind; an error for nonsense."""
     match = PATTERN.fullmatch(name)
     if match is None:
         return None
@@ -115,7 +129,16 @@ def parse(name: str) -> Entry[Policy] | None:
             f"'{name}' makes no sense: {kernel.title} has no preconditioned form, "
             f"use '{variant}{bonus_name}{kernel_name}ts'."
         )
-    bonus, bonus_text = BONUSES[bonus_name]
+    return Parts(preconditioned, variant, bonus_name, kernel_name)
+
+
+def parse(name: str) -> Entry[Policy] | None:
+    """The agent of this name; None for a name of another kind; an error for nonsense."""
+    parts = read(name)
+    if parts is None:
+        return None
+    kernel, preconditioned = parts.kernel, parts.preconditioned
+    bonus, bonus_text = BONUSES[parts.bonus_name]
     adjective = "preconditioned " if preconditioned else ""
     return Entry(
         name=name,

@@ -201,6 +201,13 @@ class Thompson(Policy):
         step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
         return _with(state, chain=chain, mode=mode, info=info, step=step)
 
+    def redraw(
+        self, key: AnyKey, state: ThompsonState
+    ) -> tuple[Float[Array, "parameters *lanes"], ThompsonState]:
+        state = self.draw(key, state)
+        theta = state.chain.theta
+        return theta.reshape(state.spec.parameters, *theta.shape[2:]), state
+
     def act(
         self, key: AnyKey, state: ThompsonState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], ThompsonState]:
