@@ -74,7 +74,7 @@ def parse_value(text: str) -> Any:
     for part in parts:
         try:
             values.append(json.loads(part))
-        except json.JSONDecodeError:
+        except ValueError:
             values.append(part)
     return values if len(values) > 1 else values[0]
 
@@ -105,9 +105,13 @@ RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
 def prepare_output(targets: Sequence[Path], force: bool) -> None:
     """Refuse to start a run whose results could not be written."""
     for target in targets:
-        if target.exists() and not force:
-            raise FeelgoodError(f"{target} exists already: choose another place, or add --force.")
         try:
+            if target.is_dir():
+                raise FeelgoodError(f"{target} is a folder: name a file.")
+            if target.exists() and not force:
+                raise FeelgoodError(
+                    f"{target} exists already: choose another place, or add --force."
+                )
             target.parent.mkdir(parents=True, exist_ok=True)
             probe = target.with_name(f".{target.name}.{os.getpid()}.tmp")
             probe.touch()
@@ -131,12 +135,12 @@ def write_atomically(target: Path, write: Any) -> None:
 
 def save(result: RunResult, json_file: Path | None, out: Path | None) -> None:
     """Write what was asked for."""
-    import pyarrow.parquet as pq
-
     text = json.dumps(result.to_json(), indent=1, allow_nan=False)
     if json_file is not None:
         write_atomically(json_file, lambda path: path.write_text(text + "\n"))
     if out is not None:
+        import pyarrow.parquet as pq
+
         write_atomically(out / RESULTS_FILE, lambda path: path.write_text(text + "\n"))
         write_atomically(out / TABLE_FILE, lambda path: pq.write_table(result.to_arrow(), path))
 
@@ -151,31 +155,42 @@ def describe_settings(result: AgentResult, others: Sequence[AgentResult]) -> str
     )
 
 
+def spread(summary: Summary, digits: int) -> str:
+    """`mean ± std`; the mean alone of one chain, a dash where none is left."""
+    if summary.count == 0:
+        return "–"
+    mean = f"{summary.mean:,.{digits}f}"
+    return mean if summary.count == 1 else f"{mean} ± {summary.std:,.{digits}f}"
+
+
 def result_table(results: Sequence[AgentResult]) -> Table:
     """Final and simple regret, mean ± std over seeds, with the median beside."""
     first = results[0]
-    table = Table(
-        title=f"{first.testbed}, {first.rounds:,} rounds, {len(first.seeds)} seeds "
-        "(mean ± std over seeds)"
-    )
+    seeds = "1 seed" if len(first.seeds) == 1 else f"{len(first.seeds)} seeds (mean ± std)"
+    table = Table(title=f"{first.testbed}, {first.rounds:,} rounds, {seeds}")
     table.add_column("agent")
     sweep = any(describe_settings(r, results) for r in results)
     if sweep:
         table.add_column("setting")
     for column in ("regret", "median", "last 500", "best arm", "compile s", "run s"):
         table.add_column(column, justify="right")
+    broken = any(r.status != "ok" for r in results)
+    if broken:
+        table.add_column("diverged", justify="right", style="yellow")
     for r in results:
         row = [r.agent]
         if sweep:
             row.append(describe_settings(r, results))
         row += [
-            f"{r.regret.mean:,.1f} ± {r.regret.std:,.1f}",
-            f"{r.regret.median:,.1f}",
-            f"{r.simple.mean:,.2f} ± {r.simple.std:,.2f}",
-            f"{100 * Summary.of(r.best_arm_rate).mean:.1f} %",
+            spread(r.regret, 1),
+            f"{r.regret.median:,.1f}" if r.regret.count else "–",
+            spread(r.simple, 2),
+            f"{100 * Summary.of(r.best_arm_rate).mean:.1f} %" if r.regret.count else "–",
             f"{r.compile_s:.2f}",
             f"{r.run_s:.2f}",
         ]
+        if broken:
+            row.append(f"{np.sum(r.diverged_at >= 0)} of {len(r.seeds)}")
         table.add_row(*row)
     return table
 
@@ -192,7 +207,8 @@ def health_table(results: Sequence[AgentResult]) -> Table:
         share = r.curve_rounds / r.rounds
         spans = (share <= 0.1, (share > 0.1) & (share <= 0.9), share > 0.9)
         for name, values in r.health.items():
-            cells = [f"{np.nanmean(values[:, span]):.4g}" for span in spans]
+            kept = [v[np.isfinite(v)] for v in (values[:, span] for span in spans)]
+            cells = [f"{v.mean():.4g}" if v.size else "–" for v in kept]
             table.add_row(label, name, *cells)
         if np.isfinite(r.ess).any():
             table.add_row(label, f"ess of {REDRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}")
@@ -218,7 +234,7 @@ def progress_bar(console: Console) -> Iterator[Any]:
         tasks: dict[str, Any] = {}
 
         def report(label: str, done: int, total: int) -> None:
-            if label not in tasks:
+            if done == 0:
                 tasks[label] = bar.add_task(label, total=total, rate="")
             speed = bar.tasks[bar.task_ids.index(tasks[label])].speed
             rate = f"{speed:,.0f}/s" if speed else ""
@@ -325,11 +341,14 @@ def run(
         if result.status != "ok":
             view.print(f"{result.agent}: {result.status}", style="yellow", markup=False)
     outcome = RunResult(tuple(finished), interrupted=interrupted)
-    save(outcome, json_file, out)
+    if not finished:
+        targets = []  # stopped before the first result: older files stay as they are
+    else:
+        save(outcome, json_file, out)
     if json_ == "-":
         print(json.dumps(outcome.to_json(), allow_nan=False))
     for target in targets:
-        view.print(f"wrote {target}", markup=False)
+        view.print(f"wrote {target}", markup=False, soft_wrap=True)
     if interrupted:
         errors.print(f"feelgood: interrupted; {len(finished)} finished result(s) are kept.")
         raise typer.Exit(130)

@@ -48,9 +48,13 @@ def _shape_of(leaf: Any) -> Any:
 
 
 def compiled(
-    function: Callable[..., Any], *args: Any, donate: tuple[int, ...] = ()
+    function: Callable[..., Any], *args: Any, donate: tuple[int, ...] = (), quickly: bool = False
 ) -> tuple[Any, float]:
-    """`function` compiled for the shapes of `args`, and the seconds that took (0 if known)."""
+    """`function` compiled for the shapes of `args`, and the seconds that took (0 if known).
+
+    `quickly` asks the CPU compiler for less optimisation: right for programs that run briefly,
+    such as those that make an environment, where it saves two thirds of the compile time.
+    """
     shapes = jax.tree.map(_shape_of, args)
     leaves, structure = jax.tree.flatten(shapes)
     key = (function, structure, tuple((x.shape, x.dtype, x.weak_type) for x in leaves))
@@ -59,7 +63,10 @@ def compiled(
             _programs.move_to_end(key)
             return _programs[key], 0.0
         start = time.perf_counter()
-        program = jax.jit(function, donate_argnums=donate).lower(*shapes).compile()
+        quick = quickly and jax.default_backend() == "cpu"
+        options = {"xla_backend_optimization_level": 1} if quick else None
+        lowered = jax.jit(function, donate_argnums=donate).lower(*shapes)
+        program = lowered.compile(compiler_options=options)
         seconds = time.perf_counter() - start
         _programs[key] = program
         while len(_programs) > _PROGRAMS_KEPT:

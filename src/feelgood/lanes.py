@@ -16,6 +16,7 @@ from typing import TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, Num
 
@@ -134,16 +135,18 @@ def rank_one_update(
 ) -> Float[Array, "dim dim ..."]:
     """The Cholesky factor of L Lᵀ + x xᵀ (Golub and Van Loan, §6.5.4): d² work, backward stable."""
     n = vector.shape[0]
+    rows = np.arange(n).reshape((n,) + (1,) * (vector.ndim - 1))
     columns: list[Array] = []
     rest = vector
+    # Every column keeps its full length: written with slices that shrink, the compiler needs
+    # minutes from 16 dimensions on.
     for k in range(n):
-        diagonal = factor[k, k]
-        radius = jnp.sqrt(diagonal * diagonal + rest[0] * rest[0])
-        cosine, sine = radius / diagonal, rest[0] / diagonal
-        below = (factor[k + 1 :, k] + sine * rest[1:]) / cosine
-        rest = cosine * rest[1:] - sine * below
-        zeros = jnp.zeros((k, *radius.shape), radius.dtype)
-        columns.append(jnp.concatenate([zeros, radius[None], below]))
+        diagonal, entry = factor[k, k], rest[k]
+        radius = jnp.sqrt(diagonal * diagonal + entry * entry)
+        cosine, sine = radius / diagonal, entry / diagonal
+        below = (factor[:, k] + sine * rest) / cosine
+        rest = cosine * rest - sine * below
+        columns.append(jnp.where(rows > k, below, jnp.where(rows == k, radius, 0.0)))
     return jnp.stack(columns, axis=1)
 
 

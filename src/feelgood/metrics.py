@@ -15,7 +15,8 @@ def curve_grid(rounds: int, points: int = 200) -> Int[np.ndarray, " points"]:
     half = points // 2
     early = np.geomspace(1, rounds, half)
     even = np.linspace(rounds / half, rounds, half)
-    return np.unique(np.rint(np.concatenate([early, even])).astype(np.int64))
+    nearest = np.rint(np.concatenate([early, even])).astype(np.int64)
+    return np.unique(np.clip(nearest, 1, rounds))
 
 
 @dataclasses.dataclass

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,10 +40,15 @@ def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
         seeds = range(*numbers) if numbers[0] >= 0 else ()
     elif isinstance(seeds, int):
         seeds = range(seeds)
-    chosen = seeds if isinstance(seeds, range) else tuple(seeds)
-    if len(chosen) > MAX_SEEDS:
-        raise FeelgoodError(f"{len(chosen)} seeds are too many: use at most {MAX_SEEDS}.")
-    values = tuple(int(s) for s in chosen)
+    try:
+        few = len(seeds) <= MAX_SEEDS
+        values = tuple(operator.index(s) for s in seeds) if few else ()
+    except TypeError:
+        raise wrong from None
+    except OverflowError:  # more than `len` can count
+        few = False
+    if not few:
+        raise FeelgoodError(f"seeds = {seeds!r} are too many: use at most {MAX_SEEDS:,}.")
     if not values or min(values) < 0 or max(values) >= 2**32 or len(set(values)) != len(values):
         raise wrong
     return values
@@ -50,8 +56,9 @@ def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
 
 def parse_rounds(rounds: int) -> int:
     """A number of rounds that makes sense."""
-    if not 1 <= rounds <= MAX_ROUNDS:
-        raise FeelgoodError(f"rounds = {rounds} is not allowed: use 1 to {MAX_ROUNDS:,} rounds.")
+    whole = hasattr(rounds, "__index__") and not isinstance(rounds, bool)
+    if not whole or not 1 <= rounds <= MAX_ROUNDS:
+        raise FeelgoodError(f"rounds = {rounds!r} is not allowed: use 1 to {MAX_ROUNDS:,} rounds.")
     return int(rounds)
 
 
@@ -165,6 +172,7 @@ def _run_groups(
             if progress is not None:
                 progress(label, min(done, total), total)
 
+        advance(0)
         outcome = simulate(
             problem, [v.policy for v in group], rounds=horizon, seeds=chosen, progress=advance
         )

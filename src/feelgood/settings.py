@@ -67,7 +67,7 @@ class Setting:
             return text == "true"
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise wrong from None
         if isinstance(value, bool) or not math.isfinite(number):
             raise wrong

@@ -18,7 +18,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -130,51 +130,51 @@ def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
 
 
 class Lifted(Policy):
-    """A policy written for one chain, lifted over lanes with `vmap`."""
+    """A policy written for one chain, lifted over lanes with `vmap`; lanes are the last axis.
+
+    `swept` says of each leaf of the policy whether it has one value a lane.
+    """
 
     one: Policy
+    swept: tuple[bool, ...] = eqx.field(static=True)
 
     laned = True
 
-    def _axes(self) -> Any:
-        return jax.tree.map(lambda x: -1 if jnp.ndim(x) else None, self.one)
+    def _lift(self, function: Callable[..., Any], *args: Any) -> Any:
+        """`function(policy, *args)` for every lane."""
+        axes = jax.tree.unflatten(
+            jax.tree.structure(self.one), [-1 if swept else None for swept in self.swept]
+        )
+        return jax.vmap(function, in_axes=(axes, *([-1] * len(args))), out_axes=-1)(self.one, *args)
 
     @staticmethod
     def _each(key: AnyKey) -> Array:
         return key.each() if isinstance(key, LaneKeys) else key
 
-    def _vmap(self, method: str, *args: Any) -> Any:
-        function = jax.vmap(
-            lambda policy, *rest: getattr(policy, method)(*rest),
-            in_axes=(self._axes(), *([-1] * len(args))),
-            out_axes=-1,
-        )
-        return function(self.one, *args)
-
     def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
-        if not shape:
-            return self.one.init(key, spec)
-        return jax.vmap(
-            lambda policy, k: policy.init(k, spec), in_axes=(self._axes(), 0), out_axes=-1
-        )(self.one, self._each(key))
+        del shape
+        return self._lift(lambda policy, k: policy.init(k, spec), self._each(key))
 
     def act(self, key: AnyKey, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
-        keys = self._each(key)
-        if keys.ndim == 0:
-            return self.one.act(keys, state, context)
-        return self._vmap("act", keys, state, context)
+        return self._lift(lambda policy, *a: policy.act(*a), self._each(key), state, context)
 
     def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:
-        if arm.ndim == 0:
-            return self.one.update(state, context, arm, reward)
-        return self._vmap("update", state, context, arm, reward)
+        return self._lift(lambda policy, *a: policy.update(*a), state, context, arm, reward)
 
     def probe(self, state: Any) -> Array:
-        leaves = [x for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)]
-        if not leaves:
-            return jnp.zeros(())
-        shape = jnp.broadcast_shapes(*(x.shape[-1:] for x in leaves))
-        return sum((x.reshape(-1, *shape).sum(0) for x in leaves), jnp.zeros(shape))
+        return self._lift(lambda policy, s: policy.probe(s), state)
+
+    def segment_rounds(self, rounds: int, chains: int) -> int | None:
+        return self.one.segment_rounds(rounds, chains)
+
+    def reserve(self, state: Any, rounds: int) -> Any:
+        return self._lift(lambda policy, s: policy.reserve(s, rounds), state)
+
+    def health(self, state: Any) -> dict[str, Array]:
+        return self._lift(lambda policy, s: policy.health(s), state)
+
+    def redraw(self, key: AnyKey, state: Any) -> tuple[Array, Any] | None:
+        return self._lift(lambda policy, *a: policy.redraw(*a), self._each(key), state)
 
 
 class Playing(NamedTuple):
@@ -273,20 +273,21 @@ def _regret(
 # ---- the run --------------------------------------------------------------------------------
 
 
-def stack_settings(policies: Sequence[Policy]) -> Policy:
-    """One policy whose swept leaves have a leading axis of settings; equal leaves stay scalars."""
+def stack_settings(policies: Sequence[Policy]) -> tuple[Policy, tuple[bool, ...]]:
+    """One policy whose swept leaves have a leading axis of settings, and which leaves those are."""
     structures = {jax.tree.structure(p) for p in policies}
     if len(structures) != 1:
         raise FeelgoodError(
             "these settings shape the program itself and cannot share one: run them apart."
         )
 
-    def stack(*leaves: Array) -> Array:
-        if all(np.array_equal(leaves[0], leaf) for leaf in leaves[1:]):
-            return leaves[0]
-        return jnp.stack(leaves)
-
-    return jax.tree.map(stack, *policies)
+    columns = list(zip(*(jax.tree.leaves(p) for p in policies), strict=True))
+    swept = tuple(any(not np.array_equal(c[0], leaf) for leaf in c[1:]) for c in columns)
+    leaves = [
+        jnp.stack(c) if several else jnp.asarray(c[0])
+        for c, several in zip(columns, swept, strict=True)
+    ]
+    return jax.tree.unflatten(structures.pop(), leaves), swept
 
 
 def usable_cores() -> int:
@@ -363,7 +364,7 @@ class _GroupRun:
         if jax.eval_shape(self.policy.redraw, keys, playing.state) is None:
             return np.full(self.chains, np.nan)
         args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
-        draws = np.asarray(self._compiled(_redraw, *args)(*args), np.float64)
+        draws = np.asarray(self._compiled(_redraw, *args, quickly=True)(*args), np.float64)
         by_chain = draws.reshape(REDRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
         return sizes.reshape(-1, self.chains).min(axis=0)
@@ -372,7 +373,7 @@ class _GroupRun:
         """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise."""
         begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
         start_args = (self.policy, self.seeds)
-        playing, keys = self._compiled(begin, *start_args)(*start_args)
+        playing, keys = self._compiled(begin, *start_args, quickly=True)(*start_args)
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
         chains = self.chains
         tally = Tally(self.rounds, chains, self.testbed.spec.arms, names)
@@ -381,7 +382,7 @@ class _GroupRun:
         for start in range(0, self.rounds, self.length):
             first = jnp.asarray(start)
             args = (self.testbed, self.seeds, first)
-            block = self._compiled(make, *args)(*args)
+            block = self._compiled(make, *args, quickly=True)(*args)
             means = block.means
             if chains == 1:
                 block = jax.tree.map(lambda x: x[..., 0], block)
@@ -397,7 +398,9 @@ class _GroupRun:
                 began = time.perf_counter()
                 playing, record = program(*call, *window)
                 record = jax.tree.map(lambda x: x.reshape(x.shape[0], chains), record)
-                regret = self._compiled(_regret, means, record.arms)(means, record.arms)
+                regret = self._compiled(_regret, means, record.arms, quickly=True)(
+                    means, record.arms
+                )
                 rows = slice(offset, offset + count)
                 tally.add(
                     np.asarray(regret)[rows],
@@ -432,8 +435,12 @@ def simulate(
     - `workers`: threads on CPU, each with its own chains; by default one a usable core.
     """
     settings = [policies] if isinstance(policies, Policy) else list(policies)
-    settings = [p if p.laned else Lifted(one=p) for p in settings]
-    stacked = stack_settings(settings)
+    if not settings or not len(seeds) or rounds < 1:
+        raise FeelgoodError(
+            f"{len(settings)} settings, {len(seeds)} seeds and {rounds} rounds make no run: "
+            "use at least one of each."
+        )
+    stacked, swept = stack_settings(settings)
     if on_accelerator():
         workers = 1
         groups = [_Group(tuple(range(len(settings))), tuple(range(len(seeds))))]
@@ -455,13 +462,19 @@ def simulate(
         chosen = np.asarray(group.settings)
         repeats = len(group.seeds)
 
-        def leaf_for_group(leaf: Array) -> Array:
-            if jnp.ndim(leaf) == 0:
-                return leaf
-            part = leaf[chosen]
-            return part[0] if len(chosen) * repeats == 1 else jnp.repeat(part, repeats)
+        single = len(chosen) * repeats == 1
 
-        policy = jax.tree.map(leaf_for_group, stacked)
+        def for_group(leaf: Array, several: bool) -> Array:
+            if not several:
+                return leaf
+            if single:
+                return leaf[group.settings[0]]
+            return jnp.moveaxis(jnp.repeat(leaf[chosen], repeats, axis=0), 0, -1)
+
+        leaves, structure = jax.tree.flatten(stacked)
+        policy = jax.tree.unflatten(structure, map(for_group, leaves, swept))
+        if not policy.laned and not single:
+            policy = Lifted(one=policy, swept=swept)
         run = _GroupRun(testbed, policy, [seeds[i] for i in group.seeds], len(chosen), rounds)
         return run.run(advance)
 
@@ -469,6 +482,9 @@ def simulate(
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         futures = [pool.submit(run_group, group) for group in groups]
         try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            for failed in (f for f in futures if f.done() and f.exception() is not None):
+                failed.result()
             finished = [future.result() for future in futures]
         except BaseException:
             stopping.set()

@@ -32,11 +32,11 @@ class HMC(Kernel):
     Neal, "MCMC using Hamiltonian dynamics", Handbook of Markov Chain Monte Carlo, 2011.
     """
 
-    leapfrog: int = setting(10, "leapfrog steps a proposal", low=1, high=1000)
+    leapfrog: int = setting(5, "leapfrog steps a proposal", low=1, high=1000)
 
     title = "Hamiltonian Monte Carlo"
     adjusted = True
-    default_step = 0.3
+    default_step = 0.8
 
     @property
     def uniforms(self) -> int:

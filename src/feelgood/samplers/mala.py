@@ -38,7 +38,7 @@ class MALA(Kernel):
 
     title = "Metropolis-adjusted Langevin"
     adjusted = True
-    default_step = 0.7
+    default_step = 0.4
 
     @property
     def uniforms(self) -> int:

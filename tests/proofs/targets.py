@@ -1,0 +1,242 @@
+"""Fixed data, the energy written out from its formula in float64, and many chains of an agent.
+
+Parameters are flat vectors here: entry `i * blocks + a` is θ[i, a]. `features[t, a]` is the vector
+whose inner product with the flat θ is the score of arm `a` in round `t`, for both kinds of context.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from feelgood import AGENTS, Spec
+from feelgood.energy import Data, Target
+from feelgood.history import Rows, Stats
+from feelgood.policies.grammar import all_names
+from feelgood.policies.thompson import Mode, Thompson, ThompsonState
+
+PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
+WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """Some rounds of a bandit, as float32 numbers."""
+
+    spec: Spec
+    contexts: np.ndarray
+    arms: np.ndarray
+    rewards: np.ndarray
+
+    @property
+    def rounds(self) -> int:
+        return len(self.arms)
+
+    @property
+    def features(self) -> np.ndarray:
+        """[rounds, arms, parameters] in float64."""
+        spec, x = self.spec, self.contexts.astype(np.float64)
+        if spec.shared:
+            return np.swapaxes(x, 1, 2)
+        eye = np.eye(spec.arms)
+        return np.einsum("td,ab->tadb", x, eye).reshape(self.rounds, spec.arms, -1)
+
+    @property
+    def played(self) -> np.ndarray:
+        """[rounds, parameters]: the features of the played arms."""
+        return self.features[np.arange(self.rounds), self.arms]
+
+    def taking(self, order: np.ndarray) -> "Problem":
+        """These rounds, in this order."""
+        return Problem(self.spec, self.contexts[order], self.arms[order], self.rewards[order])
+
+
+def problem(spec: Spec, rounds: int, number: int = 0, spread: float = 1.0) -> Problem:
+    """Data that look like a bandit's; the same in every run of the tests."""
+    rng = np.random.default_rng([spec.arms, spec.dim, spec.shared, rounds, number])
+    contexts = spread * rng.normal(size=(rounds, *spec.context_shape))
+    arms = rng.integers(0, spec.arms, rounds)
+    blank = Problem(spec, contexts.astype(np.float32), arms.astype(np.int32), np.zeros(rounds))
+    scores = blank.played @ rng.normal(size=spec.parameters)
+    if spec.rewards == "bernoulli":
+        rewards = (rng.random(rounds) < 1.0 / (1.0 + np.exp(-scores))).astype(np.float64)
+    else:
+        rewards = scores + 0.5 * rng.normal(size=rounds)
+    return dataclasses.replace(blank, rewards=rewards.astype(np.float32))
+
+
+@dataclasses.dataclass(frozen=True)
+class Formula:
+    """L(θ) = Σ_s [η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a))] + ρ‖θ‖², in float64.
+
+    φ(g) = min(b, g) for s = ∞, and b − softplus(s(b − g))/s otherwise.
+    """
+
+    problem: Problem
+    eta: float = 1.0
+    rho: float = 0.01
+    lam: float = 0.0
+    b: float = 1000.0
+    s: float = np.inf
+
+    def terms(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The data terms and the bonus terms of every round, for θ [points, parameters]."""
+        spec, data = self.problem.spec, self.problem
+        scores = np.einsum("tap,np->nta", data.features, theta, optimize=True)
+        f = scores[:, np.arange(data.rounds), data.arms]
+        r = data.rewards.astype(np.float64)
+        loss = np.logaddexp(0.0, f) - r * f if spec.rewards == "bernoulli" else (f - r) ** 2
+        g = scores.max(axis=2)
+        if np.isinf(self.s):
+            phi = np.minimum(self.b, g)
+        else:
+            phi = self.b - np.logaddexp(0.0, self.s * (self.b - g)) / self.s
+        return self.eta * loss, self.lam * phi
+
+    def value(self, theta: np.ndarray) -> np.ndarray:
+        """L at θ [..., parameters]."""
+        flat = theta.reshape(-1, theta.shape[-1])
+        parts = [
+            np.sum(np.subtract(*self.terms(part)), axis=1) + self.rho * np.sum(part**2, axis=1)
+            for part in np.array_split(flat, 1 + len(flat) // 20_000)
+        ]
+        return np.concatenate(parts).reshape(theta.shape[:-1])
+
+    def gradient(self, theta: np.ndarray, step: float = 1e-5) -> np.ndarray:
+        """∇L at θ [..., parameters] by central differences."""
+        moves = step * np.eye(theta.shape[-1])
+        sides = [(self.value(theta + e) - self.value(theta - e)) / (2.0 * step) for e in moves]
+        return np.stack(sides, axis=-1)
+
+    def size(self, theta: np.ndarray) -> np.ndarray:
+        """Σ|terms| at θ [points, parameters]: what rounding errors are proportional to."""
+        loss, bonus = self.terms(theta)
+        sizes = np.sum(np.abs(loss) + np.abs(bonus), axis=1)
+        return sizes + self.rho * np.sum(theta**2, axis=1)
+
+    def corner_distance(self, theta: np.ndarray) -> np.ndarray:
+        """How near θ [points, parameters] is to a corner of L, in units of the scores."""
+        scores = np.sort(np.einsum("tap,np->nta", self.problem.features, theta), axis=2)
+        lead = scores[:, :, -1] - scores[:, :, -2]
+        cap = np.abs(scores[:, :, -1] - self.b) if np.isinf(self.s) else np.inf
+        return np.min(np.minimum(lead, cap), axis=1)
+
+
+def formula_of(policy: Thompson, data: Problem, **fixed: float) -> Formula:
+    """The energy that an agent with these settings has to sample."""
+    values = {"eta": float(policy.eta), "rho": float(policy.rho)}
+    if policy.bonus is not None:
+        names = ("lam", "b", "s") if hasattr(policy.bonus, "s") else ("lam", "b")
+        values |= {n: float(getattr(policy.bonus, n)) for n in names if n not in fixed}
+    return Formula(data, **(values | fixed))
+
+
+def agent(name: str, **values: Any) -> Thompson:
+    """The agent of this name with those of the settings that it has."""
+    entry = AGENTS[name]
+    policy = entry.build({n: v for n, v in values.items() if n in entry.settings})
+    assert isinstance(policy, Thompson)
+    return policy
+
+
+# ---- an agent that has seen the data --------------------------------------------------------
+
+
+def flat(theta: Any) -> np.ndarray:
+    """[dim, blocks, *lanes] as [*lanes, parameters] in float64."""
+    array = np.asarray(theta, np.float64)
+    return np.moveaxis(array.reshape(-1, *array.shape[2:]), 0, -1)
+
+
+def unflat(theta: np.ndarray, spec: Spec) -> jax.Array:
+    """[*lanes, parameters] as [dim, blocks, *lanes] in float32."""
+    leading = np.moveaxis(theta, -1, 0)
+    return jnp.asarray(leading.reshape(spec.dim, spec.blocks, *theta.shape[:-1]), jnp.float32)
+
+
+def learned(policy: Thompson, data: Problem, lanes: int | None = None) -> ThompsonState:
+    """The agent's state after the rounds of `data`; with `lanes`, that of so many equal chains."""
+    shape = () if lanes is None else (1,)
+    key = jax.random.key(0) if lanes is None else jax.random.split(jax.random.key(0), 1)
+    state = policy.reserve(policy.init(key, data.spec, shape), data.rounds)
+    arms, rewards = jnp.asarray(data.arms), jnp.asarray(data.rewards)
+    for t in range(data.rounds):
+        context = jnp.asarray(data.contexts[t].reshape(*data.spec.context_shape, *shape))
+        state = policy.update(state, context, arms[t].reshape(shape), rewards[t].reshape(shape))
+    return state if lanes is None else widened(policy, state, lanes)
+
+
+def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState:
+    """One chain's data given to many chains, with no more room than there are rounds."""
+
+    def last(x: jax.Array) -> jax.Array:
+        return jnp.broadcast_to(x, (*x.shape[:-1], lanes))
+
+    def stored(x: jax.Array) -> jax.Array:
+        rounds = int(state.data.count)
+        return jnp.broadcast_to(x[..., :rounds], (*x.shape[:-2], lanes, rounds))
+
+    many = policy.init(jax.random.split(jax.random.key(0), lanes), state.spec, (lanes,))
+    rows = state.data.rows
+    if rows is not None:
+        rows = Rows(
+            contexts=None if rows.contexts is None else stored(rows.contexts),
+            features=None if rows.features is None else stored(rows.features),
+            arms=stored(rows.arms),
+            rewards=stored(rows.rewards),
+            filled=rows.filled,
+            spec=rows.spec,
+            to_capacity=rows.to_capacity,
+        )
+    mode = state.mode
+    return ThompsonState(
+        data=Data(Stats(*map(last, state.data.stats)), rows, state.data.count),
+        chain=many.chain,
+        factor=None if state.factor is None else last(state.factor),
+        mode=None if mode is None else Mode(*map(last, mode)),
+        info=many.info,
+        step=many.step,
+        spec=state.spec,
+    )
+
+
+def starting_at(
+    state: ThompsonState, theta: np.ndarray, velocity: np.ndarray | None = None
+) -> ThompsonState:
+    """The state with its chains moved to θ [lanes, parameters]."""
+    chain = state.chain._replace(theta=unflat(theta, state.spec))
+    if velocity is not None:
+        chain = chain._replace(velocity=unflat(velocity, state.spec))
+    return eqx.tree_at(lambda s: s.chain, state, chain)
+
+
+class Ends(NamedTuple):
+    """Where chains ended, [lanes, parameters], and how often they accepted."""
+
+    theta: np.ndarray
+    velocity: np.ndarray | None
+    acceptance: float
+
+
+def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: int) -> Ends:
+    """`draws` rounds of inner steps of every chain, with no new data."""
+    lanes = state.chain.theta.shape[-1]
+    draw = eqx.filter_jit(lambda p, k, s: p.draw(k, s))  # a new function: compiled as it is now
+    for i in range(draws):
+        state = draw(policy, jax.random.split(jax.random.fold_in(key, i), lanes), state)
+    chain = state.chain
+    velocity = flat(chain.velocity) if hasattr(chain, "velocity") else None
+    return Ends(flat(chain.theta), velocity, float(np.mean(state.info.acceptance)))
+
+
+def tuning_of(policy: Thompson, state: ThompsonState) -> Any:
+    """Step size, temperature and preconditioner of the next round."""
+    return policy._tuning(state, policy.energy(state.spec, state.chain.theta.shape[2:]))
+
+
+def target_of(policy: Thompson, state: ThompsonState, origin: np.ndarray) -> Target:
+    """The target of the next round, with `origin` [*lanes, parameters] as its origin."""
+    energy = policy.energy(state.spec, state.chain.theta.shape[2:])
+    return Target.of(energy, state.data, unflat(origin, state.spec))

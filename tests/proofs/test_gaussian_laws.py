@@ -1,0 +1,37 @@
+"""On the linear-Gaussian target every plain agent of the grammar has its exact stationary law.
+
+Adjusted kernels: the posterior. Unadjusted ones: their own law at the step they take, from the
+discrete Lyapunov equation. SVRG: the moments that its recursion has, batches included.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from feelgood import Spec
+from feelgood.policies.thompson import Thompson
+from proofs.laws import Gaussian, gaussian_checks, proof_agent
+from proofs.levels import require
+from proofs.targets import PLAIN, Problem, problem
+
+DISJOINT = problem(Spec(arms=2, dim=3), 40)
+SHARED = problem(Spec(arms=3, dim=3, shared=True), 40)
+
+
+def in_absolute_units(name: str, data: Problem) -> Thompson:
+    """The agent with a constant step as large as the curvature allows."""
+    relative = proof_agent(name, steps=60)
+    target = Gaussian.of(relative, data)
+    curvature = float(np.max(np.linalg.eigvals(np.linalg.solve(target.metric, target.hessian)).real))
+    step = float(relative.kernel.step_size(relative.step, jnp.float32(curvature), relative.beta))
+    gamma = 1.5 * curvature**0.5
+    return proof_agent(name, steps=60, schedule="constant", step=step, gamma=gamma)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_one_parameter_block_an_arm(name: str) -> None:
+    require(gaussian_checks(proof_agent(name, steps=60), DISJOINT, f"{name}, disjoint"))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_shared_parameters_and_a_constant_step(name: str) -> None:
+    require(gaussian_checks(in_absolute_units(name, SHARED), SHARED, f"{name}, shared"))
