@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import linalg, stats
+
 from feelgood import lanes
 from feelgood.lanes import LaneKeys
-from scipy import linalg, stats
 
 #: float32 has a relative spacing of 1.2e-7; the problems below have condition numbers up to 1e3.
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -59,9 +60,7 @@ def test_triangular_solves(dim: int, shape: tuple[int, ...]) -> None:
     upper = trail(lanes.solve_upper(lead(factor, 2), lead(rhs, 1)), 1)
     for where in np.ndindex(*shape):
         L, b = factor[where], rhs[where]
-        np.testing.assert_allclose(
-            lower[where], linalg.solve_triangular(L, b, lower=True), **CLOSE
-        )
+        np.testing.assert_allclose(lower[where], linalg.solve_triangular(L, b, lower=True), **CLOSE)
         np.testing.assert_allclose(
             upper[where], linalg.solve_triangular(L, b, lower=True, trans="T"), **CLOSE
         )

@@ -18,7 +18,7 @@ Three ways to evaluate it, all for the same function:
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -50,6 +50,9 @@ class FeelGood(eqx.Module):
     lam: Number = setting(0.1, "weight λ of the feel-good bonus", low=0.0, high=1e6)
     b: Number = setting(1000.0, "cap b of the feel-good bonus", above=0.0, high=1e9)
 
+    #: Whether φ' takes the values 0 and 1 only.
+    hard: ClassVar[bool] = True
+
     def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
         """φ(g)."""
         return jnp.minimum(self.b[..., None], best)
@@ -70,6 +73,8 @@ class SmoothedFeelGood(FeelGood):
     """
 
     s: Number = setting(10.0, "sharpness s of the smoothed bonus", above=0.0, high=1e6)
+
+    hard = False
 
     def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
         b, s = self.b[..., None], self.s[..., None]
@@ -147,6 +152,10 @@ class Evaluator(eqx.Module):
         del rows, theta
         return memo
 
+    def end(self, memo: Any) -> Any:
+        """A round ends: what to keep of the memo."""
+        return memo
+
     @abstractmethod
     def evaluate(
         self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
@@ -180,8 +189,8 @@ class FullPass(Evaluator):
         return value, gradient, memo
 
     def value(
-        self, memo: tuple[()], rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
-    ) -> tuple[Value, tuple[()]]:
+        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
         del luck
 
         def of_chunk(chunk: Chunk, theta: Theta) -> Value:
@@ -190,6 +199,65 @@ class FullPass(Evaluator):
             return jnp.sum(self.bonus.phi(best) * chunk.valid, axis=-1)
 
         return rows.total(of_chunk, theta), memo
+
+
+class Columns(FullPass):
+    """The same for many chains on an accelerator, disjoint arms: one fused read of the history.
+
+    Settings of a sweep share their seed's contexts, so those are read once a seed; arms and
+    dimensions are written out; and the history is taken apart into one array a dimension at the
+    start of a round, because slices of it would be copied at every step.
+    """
+
+    settings: int = eqx.field(static=True)
+
+    def begin(self, memo: Any, rows: Rows, theta: Theta) -> tuple[Array, ...]:
+        del memo, theta
+        contexts = rows.contexts
+        assert contexts is not None
+        seeds = contexts.shape[1] // self.settings
+        return tuple(contexts[i, :seeds] for i in range(self.spec.dim))
+
+    def end(self, memo: Any) -> tuple[()]:
+        return ()
+
+    def evaluate(
+        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Theta, Any]:
+        del luck
+        dim, arms = theta.shape[:2]
+        group = (self.settings, theta.shape[2] // self.settings)
+        by_seed = theta.reshape(dim, arms, *group)[..., None]
+        bonus = jax.tree.map(lambda x: x.reshape(group) if x.ndim else x, self.bonus)
+        valid = (jnp.arange(rows.capacity) < rows.filled).astype(jnp.float32)
+        columns = [column[None] for column in memo]
+
+        def score(arm: int) -> Array:
+            total = by_seed[0, arm] * columns[0]
+            for i in range(1, dim):
+                total = total + by_seed[i, arm] * columns[i]
+            return total
+
+        best, winner = score(0), jnp.zeros((*group, rows.capacity), jnp.int32)
+        for arm in range(1, arms):
+            challenger = score(arm)
+            wins = challenger > best
+            best, winner = jnp.where(wins, challenger, best), jnp.where(wins, arm, winner)
+        value = jnp.sum(bonus.phi(best) * valid, axis=-1)
+        slope = bonus.slope(best)
+        # The winner, or no arm, in one small array: written once and read by every reduction.
+        winner = jnp.where((valid > 0) & (slope > 0), winner, arms)
+        winner = lax.optimization_barrier(winner.astype(jnp.int8 if arms < 127 else jnp.int32))
+
+        def along(column: Array) -> tuple[Array, ...]:
+            """Σ x_i over the rounds that each arm wins: one reduction with an output an arm."""
+            weighted = column if bonus.hard else column * slope
+            terms = tuple(jnp.where(winner == arm, weighted, 0.0) for arm in range(arms))
+            zeros = tuple(jnp.zeros(()) for _ in terms)
+            return lax.reduce(terms, zeros, lambda x, y: tuple(map(jnp.add, x, y)), (2,))
+
+        gradient = jnp.stack([arm_sum for column in columns for arm_sum in along(column)])
+        return value.reshape(-1), gradient.reshape(theta.shape), memo
 
 
 class Anchored(NamedTuple):
@@ -379,7 +447,7 @@ class Subsampled(Evaluator):
         inner = self.inner.begin(memo.inner, rows, theta)
         no_luck = jnp.zeros((0, *theta.shape[2:]))
         _, gradient, inner = self.inner.evaluate(inner, rows, theta, no_luck)
-        return Batched(inner=inner, start=theta, gradient=gradient)
+        return Batched(inner=self.inner.end(inner), start=theta, gradient=gradient)
 
     def evaluate(
         self, memo: Batched, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]

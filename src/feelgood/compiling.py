@@ -64,7 +64,7 @@ def compiled(
             return _programs[key], 0.0
         start = time.perf_counter()
         quick = quickly and jax.default_backend() == "cpu"
-        options = {"xla_backend_optimization_level": 1} if quick else None
+        options: dict[str, str | bool] = {"xla_backend_optimization_level": "1"} if quick else {}
         lowered = jax.jit(function, donate_argnums=donate).lower(*shapes)
         program = lowered.compile(compiler_options=options)
         seconds = time.perf_counter() - start

@@ -177,6 +177,10 @@ class Target(eqx.Module):
         assert self.data.rows is not None
         return self.energy.bonus.begin(memo, self.data.rows, theta)
 
+    def end(self, memo: Any) -> Any:
+        """The round ends: what to keep of the memo."""
+        return memo if self.energy.bonus is None else self.energy.bonus.end(memo)
+
     def with_bonus(
         self,
         theta: Theta,

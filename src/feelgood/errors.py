@@ -15,7 +15,8 @@ class FeelgoodError(ValueError):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A closing clause that names the nearest known name, or lists where to look."""
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    lower = {known_name.lower(): known_name for known_name in names}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
     if close:
-        return f"did you mean '{close[0]}'?"
+        return f"did you mean '{lower[close[0]]}'?"
     return "known: " + ", ".join(names[:12]) + (", …" if len(names) > 12 else "") + "."

@@ -238,22 +238,12 @@ def contract(
     """Σ over rounds of weight × feature: the chain rule from scores back to parameters.
 
     `x` is a context without an arm axis (disjoint), or has one (shared), over which it sums too.
-    On CPU a matrix product is fastest; on an accelerator one fused pass that reads x once.
     """
     if spec.shared:
         one_block = x.ndim == weights.ndim  # played features: the arm axis is a single block
         per_arm = x[:, None] * weights if one_block else x * weights
         return jnp.sum(per_arm, axis=(1, -1))[:, None]
-
-    def product(w: Array, x: Array) -> Array:
-        return jnp.einsum("a...t,d...t->da...", w, x, precision=lax.Precision.HIGHEST)
-
-    def fused(w: Array, x: Array) -> Array:
-        return jnp.stack(
-            [jnp.stack([jnp.sum(w[a] * x[d], -1) for a in range(len(w))]) for d in range(len(x))]
-        )
-
-    return lax.platform_dependent(weights, x, cpu=product, default=fused)
+    return jnp.einsum("a...t,d...t->da...", weights, x, precision=lax.Precision.HIGHEST)
 
 
 def frobenius(gram: Float[Array, "dim dim blocks *lanes"]) -> Float[Array, "blocks *lanes"]:

@@ -123,7 +123,9 @@ class _BlockMaker(eqx.Module):
 
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
     """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
-    return _BlockMaker(length=rounds)(testbed, seed_array(seeds), jnp.asarray(0))
+    args = (testbed, seed_array(seeds), jnp.asarray(0))
+    program, _ = compiled(_BlockMaker(length=rounds), *args, quickly=True)
+    return program(*args)
 
 
 # ---- the agent ------------------------------------------------------------------------------

@@ -10,9 +10,6 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from feelgood import Spec
-from feelgood.policies.thompson import Thompson, ThompsonState
-from feelgood.samplers import LMC, SVRGLMC, ULMC, Kernel
 from proofs import levels
 from proofs.levels import Check
 from proofs.targets import (
@@ -28,6 +25,10 @@ from proofs.targets import (
 )
 from scipy import linalg
 
+from feelgood import Spec
+from feelgood.policies.thompson import Thompson, ThompsonState
+from feelgood.samplers import LMC, SVRGLMC, ULMC, Kernel
+
 CHAINS = 32_768
 #: Temperature, weights and so on that are not 1, so that a factor left out shows.
 SETTINGS: dict[str, Any] = {
@@ -35,13 +36,13 @@ SETTINGS: dict[str, Any] = {
     "eta": 0.8,
     "rho": 0.3,
     "lambda_reg": 1.7,
-    "gamma": 1.5,
-    "leapfrog": 3,
+    "gamma": 0.8,
+    "leapfrog": 2,
     "batch": 8,
     "snapshot": 3,
 }
 #: Large steps, in units of the curvature: their bias is large and the filter has work to do.
-STEPS = {"LMC": 1.0, "MALA": 1.0, "HMC": 1.2, "ULMC": 0.6, "SVRGLMC": 0.4}
+STEPS = {"LMC": 1.0, "MALA": 1.0, "HMC": 1.2, "ULMC": 0.8, "SVRGLMC": 0.4}
 
 
 def proof_agent(name: str, **values: Any) -> Thompson:
@@ -266,9 +267,9 @@ class Quadrature:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, formula: Formula, beta: float, cells: int = 600) -> "Quadrature":
+    def of(cls, formula: Formula, beta: float, cells: int = 500) -> "Quadrature":
         """Two passes: where the mass is, then nine standard deviations around it."""
-        wide = cls._on(formula, beta, [(-8.0, 8.0)] * 2, cells)
+        wide = cls._on(formula, beta, [(-8.0, 8.0)] * 2, 200)
         box = [(m - 9.0 * s, m + 9.0 * s) for m, s in zip(*wide.location(), strict=True)]
         fine = cls._on(formula, beta, box, cells)
         rim = fine.weights.sum() - fine.weights[1:-1, 1:-1].sum()
@@ -292,7 +293,10 @@ class Quadrature:
 
     def location(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and standard deviation of each parameter."""
-        first = self.weights.sum(axis=1) @ self.centres[0], self.weights.sum(axis=0) @ self.centres[1]
+        first = (
+            self.weights.sum(axis=1) @ self.centres[0],
+            self.weights.sum(axis=0) @ self.centres[1],
+        )
         x, y = self.centres[0] - first[0], self.centres[1] - first[1]
         second = self.weights.sum(axis=1) @ x**2, self.weights.sum(axis=0) @ y**2
         return np.array(first), np.sqrt(np.array(second))
@@ -320,7 +324,9 @@ class Quadrature:
             checks.append(levels.mean_is(f"{label}, moment {i}, {j}", moment, want, spread))
         cumulative = np.pad(w.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
         marginals = cumulative[:, -1], cumulative[-1, :]
-        cuts = [[int(np.searchsorted(m, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95)] for m in marginals]
+        cuts = [
+            [int(np.searchsorted(m, q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95)] for m in marginals
+        ]
         for axis in range(2):
             for cut in cuts[axis]:
                 hits = samples[:, axis] < self.edges[axis][cut]
@@ -413,12 +419,10 @@ def underdamped_identities(
             luck = noise[i] * (i == j)
             ww = w[:, i] * w[:, j] + luck
             xw = x[:, i] * w[:, j] + h[i] * ww
-            wx = w[:, i] * x[:, j] + h[j] * ww
             out[f"position × velocity {i}, {j}"] = xw - x[:, i] * v[:, j]
             if j <= i:
                 out[f"velocity² {i}, {j}"] = ww - v[:, i] * v[:, j]
                 out[f"position² {i}, {j}"] = h[i] * w[:, i] * x[:, j] + h[j] * xw
-                del wx
     return out
 
 

@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from feelgood import AGENTS, Spec
 from feelgood.energy import Data, Target
 from feelgood.history import Rows, Stats
@@ -190,15 +191,14 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
             spec=rows.spec,
             to_capacity=rows.to_capacity,
         )
-    mode = state.mode
-    return ThompsonState(
-        data=Data(Stats(*map(last, state.data.stats)), rows, state.data.count),
-        chain=many.chain,
-        factor=None if state.factor is None else last(state.factor),
-        mode=None if mode is None else Mode(*map(last, mode)),
-        info=many.info,
-        step=many.step,
-        spec=state.spec,
+    data = Data(Stats(*map(last, state.data.stats)), rows, state.data.count)
+    factor = None if state.factor is None else last(state.factor)
+    mode = None if state.mode is None else Mode(*map(last, state.mode))
+    return eqx.tree_at(
+        lambda s: (s.data, s.factor, s.mode),
+        many,
+        (data, factor, mode),
+        is_leaf=lambda leaf: leaf is None,
     )
 
 
@@ -233,10 +233,9 @@ def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: in
 
 def tuning_of(policy: Thompson, state: ThompsonState) -> Any:
     """Step size, temperature and preconditioner of the next round."""
-    return policy._tuning(state, policy.energy(state.spec, state.chain.theta.shape[2:]))
+    return policy._tuning(state, policy._energy_of(state))
 
 
 def target_of(policy: Thompson, state: ThompsonState, origin: np.ndarray) -> Target:
     """The target of the next round, with `origin` [*lanes, parameters] as its origin."""
-    energy = policy.energy(state.spec, state.chain.theta.shape[2:])
-    return Target.of(energy, state.data, unflat(origin, state.spec))
+    return Target.of(policy._energy_of(state), state.data, unflat(origin, state.spec))

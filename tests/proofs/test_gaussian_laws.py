@@ -7,11 +7,12 @@ discrete Lyapunov equation. SVRG: the moments that its recursion has, batches in
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from feelgood import Spec
-from feelgood.policies.thompson import Thompson
 from proofs.laws import Gaussian, gaussian_checks, proof_agent
 from proofs.levels import require
 from proofs.targets import PLAIN, Problem, problem
+
+from feelgood import Spec
+from feelgood.policies.thompson import Thompson
 
 DISJOINT = problem(Spec(arms=2, dim=3), 40)
 SHARED = problem(Spec(arms=3, dim=3, shared=True), 40)
@@ -19,17 +20,19 @@ SHARED = problem(Spec(arms=3, dim=3, shared=True), 40)
 
 def in_absolute_units(name: str, data: Problem) -> Thompson:
     """The agent with a constant step as large as the curvature allows."""
-    relative = proof_agent(name, steps=60)
+    relative = proof_agent(name, steps=30)
     target = Gaussian.of(relative, data)
-    curvature = float(np.max(np.linalg.eigvals(np.linalg.solve(target.metric, target.hessian)).real))
+    curvature = float(
+        np.max(np.linalg.eigvals(np.linalg.solve(target.metric, target.hessian)).real)
+    )
     step = float(relative.kernel.step_size(relative.step, jnp.float32(curvature), relative.beta))
-    gamma = 1.5 * curvature**0.5
-    return proof_agent(name, steps=60, schedule="constant", step=step, gamma=gamma)
+    gamma = 0.8 * curvature**0.5
+    return proof_agent(name, steps=30, schedule="constant", step=step, gamma=gamma)
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_one_parameter_block_an_arm(name: str) -> None:
-    require(gaussian_checks(proof_agent(name, steps=60), DISJOINT, f"{name}, disjoint"))
+    require(gaussian_checks(proof_agent(name, steps=30), DISJOINT, f"{name}, disjoint"))
 
 
 @pytest.mark.parametrize("name", PLAIN)

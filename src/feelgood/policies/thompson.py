@@ -11,11 +11,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood import history, lanes, models
-from feelgood.bonus import Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
+from feelgood.bonus import Columns, Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
 from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError
 from feelgood.history import Rows, Stats
-from feelgood.lanes import AnyKey
+from feelgood.lanes import AnyKey, LaneKeys
 from feelgood.protocols import Policy
 from feelgood.samplers import Kernel, Tuning, run_steps
 from feelgood.samplers.blocks import RoundInfo
@@ -25,7 +25,7 @@ from feelgood.types import Likelihood, Number, Spec
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
 #: On an accelerator the history's capacity grows in this many steps; each compiles once.
-GROWTH_STEPS = 8
+GROWTH_STEPS = 10
 
 
 class Mode(NamedTuple):
@@ -50,6 +50,8 @@ class ThompsonState(eqx.Module):
     info: RoundInfo
     step: Float[Array, "*lanes"]
     spec: Spec = eqx.field(static=True)
+    #: How many settings share each seed's contexts.
+    settings: int = eqx.field(static=True)
 
 
 class Thompson(Policy):
@@ -96,7 +98,7 @@ class Thompson(Policy):
 
     # ---- the target ---------------------------------------------------------------------
 
-    def energy(self, spec: Spec, shape: tuple[int, ...]) -> Energy:
+    def energy(self, spec: Spec, shape: tuple[int, ...], settings: int = 1) -> Energy:
         """L for this problem, with the evaluator of the bonus that suits the storage."""
         likelihood: Likelihood = spec.rewards
         if self.likelihood == "squared":
@@ -106,18 +108,22 @@ class Thompson(Policy):
         return Energy(
             eta=self.eta,
             rho=self.rho,
-            bonus=self._evaluator(spec, shape),
+            bonus=self._evaluator(spec, shape, settings),
             likelihood=likelihood,
             spec=spec,
         )
 
-    def _evaluator(self, spec: Spec, shape: tuple[int, ...]) -> Evaluator | None:
+    def _evaluator(self, spec: Spec, shape: tuple[int, ...], settings: int) -> Evaluator | None:
         if self.bonus is None:
             return None
         # Pruning pays for short moves of one chain: a trajectory moves as far as the posterior is
         # wide, and an accelerator reads all chains' histories together.
         prune = shape == () and not spec.shared and self._short_moves()
-        exact = (Pruned if prune else FullPass)(bonus=self.bonus, spec=spec)
+        exact: Evaluator
+        if history.on_accelerator() and shape and not spec.shared:
+            exact = Columns(bonus=self.bonus, spec=spec, settings=settings)
+        else:
+            exact = (Pruned if prune else FullPass)(bonus=self.bonus, spec=spec)
         if self.bonus_gradient == "exact":
             return exact
         return Subsampled(bonus=self.bonus, spec=spec, inner=exact, batch=self.bonus_batch)
@@ -153,7 +159,8 @@ class Thompson(Policy):
         return -(-rounds // GROWTH_STEPS) if history.on_accelerator() else None
 
     def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> ThompsonState:
-        energy = self.energy(spec, shape)
+        settings = key.settings if isinstance(key, LaneKeys) else 1
+        energy = self.energy(spec, shape, settings)
         theta = jnp.zeros((spec.dim, spec.blocks, *shape))
         if self.start == "normal":
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
@@ -177,6 +184,7 @@ class Thompson(Policy):
             info=RoundInfo(acceptance=zeros, divergences=zeros, gradients=zeros),
             step=zeros,
             spec=spec,
+            settings=settings,
         )
 
     def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
@@ -246,7 +254,7 @@ class Thompson(Policy):
         return out
 
     def _energy_of(self, state: ThompsonState) -> Energy:
-        return self.energy(state.spec, state.chain.theta.shape[2:])
+        return self.energy(state.spec, state.chain.theta.shape[2:], state.settings)
 
     def _frozen(self, state: ThompsonState, energy: Energy) -> tuple[Theta | None, Mode | None]:
         """Gradient of λΣφ with the arms chosen at the mode, and the mode moved on."""
@@ -264,5 +272,5 @@ class Thompson(Policy):
 
 def _with(state: ThompsonState, **changes: Any) -> ThompsonState:
     """The state with some fields replaced."""
-    fields = ("data", "chain", "factor", "mode", "info", "step", "spec")
+    fields = ("data", "chain", "factor", "mode", "info", "step", "spec", "settings")
     return ThompsonState(**{name: changes.get(name, getattr(state, name)) for name in fields})

@@ -182,6 +182,7 @@ def run_steps(
 
     zeros = jnp.zeros(lane_shape)
     chain, acceptance, divergences = lax.fori_loop(0, moves, one, (chain, zeros, zeros))
+    chain = chain._replace(memo=target.end(chain.memo))
     gradients = 1.0 * kernel.warmup + moves * kernel.gradients_per_step
     return chain, RoundInfo(
         acceptance=acceptance / moves,
