@@ -1,10 +1,19 @@
 """Agents: importing this package registers them all."""
 
-from feelgood.policies import grammar
+from feelgood.policies import blackjax_bridge, grammar
 from feelgood.policies.greedy import EpsGreedy, TabularEpsGreedy
 from feelgood.policies.lints import LinTS
 from feelgood.policies.linucb import LinUCB
 from feelgood.policies.thompson import Thompson
 from feelgood.policies.uniform import Uniform
 
-__all__ = ["EpsGreedy", "LinTS", "LinUCB", "TabularEpsGreedy", "Thompson", "Uniform", "grammar"]
+__all__ = [
+    "EpsGreedy",
+    "LinTS",
+    "LinUCB",
+    "TabularEpsGreedy",
+    "Thompson",
+    "Uniform",
+    "blackjax_bridge",
+    "grammar",
+]
