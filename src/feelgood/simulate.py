@@ -89,7 +89,10 @@ def seed_array(seeds: Sequence[int]) -> UInt32[Array, " seeds"]:
 
 
 class _BlockMaker(eqx.Module):
-    """Makes blocks of one length. A module, so that equal makers share their compiled program."""
+    """Makes blocks of one length, seeds first.
+
+    A module, so that equal makers share their compiled program.
+    """
 
     length: int = eqx.field(static=True)
 
@@ -106,8 +109,7 @@ class _BlockMaker(eqx.Module):
         rounds = first + jnp.arange(self.length)
         states = staged(jax.vmap(testbed.init)(fixed))
         # Round t takes its context from key 2t of the stream and its rewards from key 2t + 1.
-        keys = staged(fold(stream, 2 * first + jnp.arange(2 * self.length)))
-        see, luck = keys[:, 0::2], keys[:, 1::2]
+        see, luck = staged((fold(stream, 2 * rounds), fold(stream, 2 * rounds + 1)))
         turns = jnp.broadcast_to(rounds, see.shape)
 
         def each(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,8 +119,13 @@ class _BlockMaker(eqx.Module):
         contexts = staged(each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns))
         means = each(lambda s, x, _: testbed.mean_rewards(s, x))(states, contexts, turns)
         rewards = each(lambda s, k, x: testbed.rewards(k, s, x))(states, luck, contexts)
-        block = staged(Block(contexts=contexts, rewards=rewards, means=means))
-        return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), block)
+        return Block(contexts=contexts, rewards=rewards, means=means)
+
+
+def _seeds_last(block: Block) -> Block:
+    """Seeds from the first axis to the last. A program of its own: fused into the draws, the
+    transposition makes them several times slower."""
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), block)
 
 
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
@@ -229,18 +236,25 @@ def _play(
     }
     nothing = Played(arms=jnp.zeros((length, *playing.diverged_at.shape), jnp.int32), health=blank)
 
+    # As `array[i]` and `array.at[i].set(value)`, without the code for negative indices.
+    def row(array: Array, i: Array) -> Array:
+        return lax.dynamic_index_in_dim(array, i, 0, keepdims=False)
+
+    def put(array: Array, value: Array, i: Array) -> Array:
+        return lax.dynamic_update_index_in_dim(array, value.astype(array.dtype), i, 0)
+
     def one_round(i: Int[Array, ""], carry: tuple[Playing, Played]) -> tuple[Playing, Played]:
         (state, diverged_at), record = carry
         t = first + i
-        context = lanes.tile(block.contexts[i], settings)
+        context = lanes.tile(row(block.contexts, i), settings)
         arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
-        reward = lanes.pick(lanes.tile(block.rewards[i], settings), lanes.one_hot(arm, arms))
+        reward = lanes.pick(lanes.tile(row(block.rewards, i), settings), lanes.one_hot(arm, arms))
         state = policy.update(state, context, arm, reward)
         broken = ~jnp.isfinite(policy.probe(state)) & (diverged_at < 0)
         record = Played(
-            arms=record.arms.at[i].set(arm),
+            arms=put(record.arms, arm, i),
             health={
-                name: record.health[name].at[i].set(value)
+                name: put(record.health[name], value, i)
                 for name, value in policy.health(state).items()
             },
         )
@@ -385,6 +399,7 @@ class _GroupRun:
             first = jnp.asarray(start)
             args = (self.testbed, self.seeds, first)
             block = self._compiled(make, *args, quickly=True)(*args)
+            block = self._compiled(_seeds_last, block, quickly=True)(block)
             means = block.means
             if chains == 1:
                 block = jax.tree.map(lambda x: x[..., 0], block)

@@ -255,7 +255,7 @@ def two_dimensional(shared: bool, bernoulli: bool) -> Problem:
 
 def bonus_agent(name: str, data: Problem, **values: Any) -> Thompson:
     """An agent with a bonus that moves and bends the target visibly."""
-    lam = 0.25 if data.spec.rewards == "bernoulli" else 0.6
+    lam = 0.25 if data.spec.rewards == "bernoulli" else 0.4
     return proof_agent(name, **({"lam": lam, "steps": 40} | values))
 
 
@@ -352,21 +352,26 @@ def with_caps(policy: Thompson, lanes: int) -> tuple[Thompson, list[dict[str, fl
 def quadrature_checks(policy: Thompson, data: Problem, label: str, draws: int = 2) -> list[Check]:
     """An adjusted kernel has the law exp(−βL), bonus and all, on two parameters.
 
-    Half of the chains start in that law, the others three times as wide.
+    Half of the chains start in that law, which they must keep; the others start three times as
+    wide, and must have forgotten it. A trajectory with a frozen force may stay long where that
+    force is wrong: its chains all start in the law, and most must have moved.
     """
     assert policy.kernel.adjusted
     rng, beta = levels.generator_for(label), float(policy.beta)
     swept, caps = with_caps(policy, CHAINS)
+    state = learned(swept, data, CHAINS)
     laws = [Quadrature.of(formula_of(policy, data, **cap), beta) for cap in caps]
     starts = []
     for law in laws:
         mean, deviation = law.location()
         half = CHAINS // (2 * len(caps))
-        starts += [law.draw(rng, half), mean + 3.0 * deviation * rng.normal(size=(half, 2))]
-    state = starting_at(learned(swept, data, CHAINS), np.concatenate(starts))
-    ends = run_chains(swept, state, levels.key_for(label), draws)
+        wide = mean + 3.0 * deviation * rng.normal(size=(half, 2))
+        starts += [law.draw(rng, half), law.draw(rng, half) if state.mode is not None else wide]
+    start = np.concatenate(starts)
+    ends = run_chains(swept, starting_at(state, start), levels.key_for(label), draws)
     assert ends.acceptance < 0.97, "the filter had nothing to do"
-    checks = []
+    stayed = np.mean(np.all(ends.theta == start.astype(np.float32), axis=1))
+    checks = [levels.close(f"{label}, share of chains that never moved", stayed, 0.0, 0.1)]
     for law, cap, part in zip(laws, caps, np.split(ends.theta, len(caps)), strict=True):
         checks += law.checks(f"{label}, {cap}", part)
     return checks

@@ -10,6 +10,7 @@ from feelgood import lanes
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
+from feelgood.testbeds.drawing import standard_normal
 from feelgood.testbeds.naming import register_numbered
 from feelgood.types import Number, Spec
 
@@ -62,7 +63,7 @@ class Linear(Testbed):
         del state, t
         dim = self.spec.dim
         stretch = self.scale * self.condition ** (-0.5 * jnp.linspace(0.0, 1.0, dim))
-        return stretch * jax.random.normal(key, (dim,))
+        return stretch * standard_normal(key, dim)
 
     def mean_rewards(
         self, state: LinearState, context: Float[Array, " dim"]
@@ -72,5 +73,4 @@ class Linear(Testbed):
     def rewards(
         self, key: Key[Array, ""], state: LinearState, context: Float[Array, " dim"]
     ) -> Float[Array, " arms"]:
-        noise = jax.random.normal(key, (self.arms,))
-        return self.mean_rewards(state, context) + self.noise * noise
+        return self.mean_rewards(state, context) + self.noise * standard_normal(key, self.arms)
