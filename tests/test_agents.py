@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
+
 from feelgood import AGENTS, Policy, Spec
 from feelgood.lanes import LaneKeys
 from feelgood.policies.ridge import RidgeState
-from scipy import stats
 
 DISJOINT, SHARED = Spec(arms=3, dim=2), Spec(arms=4, dim=3, shared=True)
 SPECS = pytest.mark.parametrize("spec", [DISJOINT, SHARED], ids=["disjoint", "shared"])
@@ -36,7 +37,7 @@ def learn(name: str, spec: Spec, rounds: int = 40, **settings: float) -> Learned
     gram = np.stack([rho * np.eye(spec.dim)] * spec.blocks)
     moment = np.zeros((spec.blocks, spec.dim))
     state = policy.init(jax.random.key(0), spec)
-    update = jax.jit(lambda s, *observed: policy.update(s, *observed))
+    update = eqx.filter_jit(policy.update)
     for _ in range(rounds):
         context = rng.normal(size=spec.context_shape).astype(np.float32)
         arm, reward = int(rng.integers(spec.arms)), np.float32(rng.normal())

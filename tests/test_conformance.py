@@ -7,11 +7,12 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-import feelgood  # noqa: F401  (fills the registries)
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import feelgood  # noqa: F401  (fills the registries)
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Testbed, compiling, lanes
 from feelgood.lanes import LaneKeys
 from feelgood.registry import Entry

@@ -1,9 +1,11 @@
 """The key contract: comparisons are paired, and nobody moves anybody else."""
 
-import feelgood
 import jax
 import numpy as np
 import pytest
+from toys import Witness
+
+import feelgood
 from feelgood import TESTBEDS
 from feelgood.simulate import (
     AGENT,
@@ -16,7 +18,6 @@ from feelgood.simulate import (
     simulate,
 )
 from feelgood.testbeds import Linear, Logistic
-from toys import Witness
 
 CLOSED_FORM = ["uniform", "epsgreedy", "epsgreedy-tabular", "lints", "linucb"]
 TINY = Linear(parameters=6, arms=3)

@@ -1,5 +1,6 @@
 """The measures of a run against their definitions, written out."""
 
+import itertools
 import math
 
 import numpy as np
@@ -29,7 +30,7 @@ def tally_of(regret: np.ndarray, arms: np.ndarray, cuts: list[int], health: np.n
     rounds, chains = regret.shape
     tally = Tally(rounds, chains, 4, ("step",))
     edges = [0, *cuts, rounds]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         block = slice(start, stop)
         tally.add(regret[block], arms[block], {"step": health[block]})
     return tally

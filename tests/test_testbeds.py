@@ -1,14 +1,18 @@
 """The synthetic testbeds against their definitions and closed forms."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
+from scipy import stats
+from toys import Witness
+
 from feelgood import TESTBEDS, FeelgoodError, Spec
 from feelgood.policies import Uniform
 from feelgood.simulate import Block, environment, simulate
 from feelgood.testbeds import Linear, Logistic, Wheel
-from scipy import stats
-from toys import Witness
+from feelgood.testbeds.drawing import standard_normal
 
 #: False-alarm rate of one test below, where nothing else is said.
 LEVEL = 1e-6
@@ -73,7 +77,7 @@ def test_linear_scale_and_condition_shape_the_covariance() -> None:
 
 
 def test_no_block_feature_is_ever_built() -> None:
-    """The largest array of a program for 5 arms of 400 dimensions is 400 × (context + arms)."""
+    """For 5 arms of 400 dimensions nothing is larger than the 2,000 true parameters."""
     testbed = Linear(parameters=2000)
     assert testbed.spec.context_shape == (400,)
     state = jax.eval_shape(testbed.init, jax.random.key(0))
@@ -105,7 +109,7 @@ def test_logistic_contexts_and_parameter_are_unit_vectors() -> None:
 
 
 def test_logistic_directions_are_uniform_on_the_sphere() -> None:
-    """Each coordinate of a random unit vector in d dimensions: (x + 1)/2 ~ Beta((d−1)/2, (d−1)/2)."""
+    """A coordinate x of a random unit vector in d dimensions: (x+1)/2 ~ Beta((d−1)/2, (d−1)/2)."""
     law = stats.beta(9.5, 9.5).cdf
     contexts = environment(TESTBEDS["logistic-20"].build(), range(4), 50).contexts
     has_law((np.asarray(contexts)[:, 0] + 1) / 2, law)
@@ -117,7 +121,7 @@ def test_logistic_rewards_are_bernoulli_with_the_mean_they_say() -> None:
     rewards, means = np.asarray(block.rewards, np.float64), np.asarray(block.means, np.float64)
     assert set(np.unique(rewards)) == {0.0, 1.0}
     edges = np.quantile(means, np.linspace(0, 1, 11))
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in itertools.pairwise(edges):
         inside = (means >= low) & (means <= high)
         deviation = np.sum(rewards[inside] - means[inside])
         # A sum of independent Bernoulli variables: 5.5 standard deviations, 10 bins, 4e-7 in all.
@@ -214,3 +218,10 @@ def test_spec_counts_parameters_as_the_paper_does() -> None:
     disjoint, shared = Spec(arms=5, dim=4), Spec(arms=50, dim=20, shared=True)
     assert (disjoint.blocks, disjoint.parameters, disjoint.context_shape) == (5, 20, (4,))
     assert (shared.blocks, shared.parameters, shared.context_shape) == (1, 20, (20, 50))
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 9, 50])
+def test_testbed_normals_are_those_of_jax(count: int) -> None:
+    """The length is padded for speed, which must not change a number."""
+    key = jax.random.key(count)
+    np.testing.assert_array_equal(standard_normal(key, count), jax.random.normal(key, (count,)))

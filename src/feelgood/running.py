@@ -79,7 +79,8 @@ def _grid(values: Values) -> Iterator[dict[str, Any]]:
 
 
 def _public(value: Any) -> Any:
-    return float(value) if isinstance(value, (jax.Array, np.ndarray)) else value
+    """A setting as it was given: 0.01, not the nearest float32 written out."""
+    return float(str(np.float32(value))) if isinstance(value, jax.Array) else value
 
 
 def _own_settings(thing: Policy | Testbed) -> dict[str, Any]:
@@ -102,6 +103,9 @@ def _variants(which: str | Policy, values: Values) -> list[_Variant]:
 def build_testbed(which: str | Testbed, values: Values) -> tuple[str, Testbed, Values]:
     """A testbed with its name and settings."""
     if isinstance(which, Testbed):
+        if values:
+            name = type(which).__name__
+            raise FeelgoodError(f"settings of {name} are given with the object itself.")
         return type(which).__name__, which, _own_settings(which)
     entry = TESTBEDS[which]
     return which, entry.build(values), entry.resolve(values)

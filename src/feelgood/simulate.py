@@ -200,6 +200,16 @@ class Played(NamedTuple):
     health: dict[str, Float[Array, "block *lanes"]]
 
 
+def _strongly_typed(playing: Playing) -> Playing:
+    """The same without weak types: a state that gains or loses one would compile anew."""
+
+    def strong(x: Array) -> Array:
+        is_key = jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key)
+        return x if is_key else lax.convert_element_type(x, x.dtype)
+
+    return jax.tree.map(strong, playing)
+
+
 class _Beginner(eqx.Module):
     """Makes the first states of a group; a module, so that equal ones share their program."""
 
@@ -215,7 +225,7 @@ class _Beginner(eqx.Module):
             state=policy.init(lanes.fold_in(chain_keys, 0), self.spec, shape),
             diverged_at=jnp.full(shape, -1, jnp.int32),
         )
-        return playing, chain_keys
+        return _strongly_typed(playing), chain_keys
 
 
 def _play(
@@ -260,7 +270,8 @@ def _play(
         )
         return Playing(state, jnp.where(broken, t + 1, diverged_at)), record
 
-    return lax.fori_loop(offset, offset + count, one_round, (playing, nothing))
+    playing, record = lax.fori_loop(offset, offset + count, one_round, (playing, nothing))
+    return _strongly_typed(playing), record
 
 
 def _redraw(

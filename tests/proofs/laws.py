@@ -4,6 +4,7 @@ The checks are functions of an agent, so that the mutants meet exactly what the 
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,8 @@ from feelgood.policies.thompson import Thompson, ThompsonState
 from feelgood.samplers import LMC, SVRGLMC, ULMC, Kernel
 
 CHAINS = 32_768
+#: Fewer where a step reads the history.
+BONUS_CHAINS = 16_384
 #: Temperature, weights and so on that are not 1, so that a factor left out shows.
 SETTINGS: dict[str, Any] = {
     "beta": 2.5,
@@ -242,6 +245,7 @@ CAPS: dict[bool, list[dict[str, float]]] = {
 }
 
 
+@functools.cache
 def two_dimensional(shared: bool, bernoulli: bool) -> Problem:
     """Two parameters: two arms of one dimension, or three arms that share two."""
     spec = Spec(
@@ -340,6 +344,12 @@ class Quadrature:
         return checks
 
 
+@functools.cache
+def quadrature(formula: Formula, beta: float) -> Quadrature:
+    """Computed once, for all the kernels that have to meet it."""
+    return Quadrature.of(formula, beta)
+
+
 def with_caps(policy: Thompson, lanes: int) -> tuple[Thompson, list[dict[str, float]]]:
     """The agent with each of the caps on its share of the chains: one program for all."""
     caps = CAPS[hasattr(policy.bonus, "s")]
@@ -358,13 +368,13 @@ def quadrature_checks(policy: Thompson, data: Problem, label: str, draws: int = 
     """
     assert policy.kernel.adjusted
     rng, beta = levels.generator_for(label), float(policy.beta)
-    swept, caps = with_caps(policy, CHAINS)
-    state = learned(swept, data, CHAINS)
-    laws = [Quadrature.of(formula_of(policy, data, **cap), beta) for cap in caps]
+    swept, caps = with_caps(policy, BONUS_CHAINS)
+    state = learned(swept, data, BONUS_CHAINS)
+    laws = [quadrature(formula_of(policy, data, **cap), beta) for cap in caps]
     starts = []
     for law in laws:
         mean, deviation = law.location()
-        half = CHAINS // (2 * len(caps))
+        half = BONUS_CHAINS // (2 * len(caps))
         wide = mean + 3.0 * deviation * rng.normal(size=(half, 2))
         starts += [law.draw(rng, half), law.draw(rng, half) if state.mode is not None else wide]
     start = np.concatenate(starts)
@@ -439,12 +449,12 @@ def stationarity_checks(policy: Thompson, data: Problem, label: str, draws: int 
     """
     assert not policy.kernel.adjusted
     rng = levels.generator_for(label)
-    swept, caps = with_caps(policy, CHAINS)
-    state = starting_at(learned(swept, data, CHAINS), rng.normal(size=(CHAINS, 2)))
+    swept, caps = with_caps(policy, BONUS_CHAINS)
+    state = starting_at(learned(swept, data, BONUS_CHAINS), rng.normal(size=(BONUS_CHAINS, 2)))
     ends = run_chains(swept, state, levels.key_for(label), draws)
     checks = []
     for k, cap in enumerate(caps):
-        part = slice(k * CHAINS // len(caps), (k + 1) * CHAINS // len(caps))
+        part = slice(k * BONUS_CHAINS // len(caps), (k + 1) * BONUS_CHAINS // len(caps))
         theta = ends.theta[part]
         g = formula_of(policy, data, **cap).gradient(theta)
         if ends.velocity is None:

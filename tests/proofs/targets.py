@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from feelgood import AGENTS, Spec
-from feelgood.energy import Data, Target
+from feelgood.energy import Data
 from feelgood.history import Rows, Stats
 from feelgood.policies.grammar import all_names
 from feelgood.policies.thompson import Mode, Thompson, ThompsonState
@@ -22,9 +22,9 @@ PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Problem:
-    """Some rounds of a bandit, as float32 numbers."""
+    """Some rounds of a bandit, as float32 numbers. Equal only to itself, and so hashable."""
 
     spec: Spec
     contexts: np.ndarray
@@ -54,10 +54,10 @@ class Problem:
         return Problem(self.spec, self.contexts[order], self.arms[order], self.rewards[order])
 
 
-def problem(spec: Spec, rounds: int, number: int = 0, spread: float = 1.0) -> Problem:
+def problem(spec: Spec, rounds: int) -> Problem:
     """Data that look like a bandit's; the same in every run of the tests."""
-    rng = np.random.default_rng([spec.arms, spec.dim, spec.shared, rounds, number])
-    contexts = spread * rng.normal(size=(rounds, *spec.context_shape))
+    rng = np.random.default_rng([spec.arms, spec.dim, spec.shared, rounds])
+    contexts = rng.normal(size=(rounds, *spec.context_shape))
     arms = rng.integers(0, spec.arms, rounds)
     blank = Problem(spec, contexts.astype(np.float32), arms.astype(np.int32), np.zeros(rounds))
     scores = blank.played @ rng.normal(size=spec.parameters)
@@ -116,6 +116,18 @@ class Formula:
         loss, bonus = self.terms(theta)
         sizes = np.sum(np.abs(loss) + np.abs(bonus), axis=1)
         return sizes + self.rho * np.sum(theta**2, axis=1)
+
+    def gradient_size(self, theta: np.ndarray) -> np.ndarray:
+        """The same for the gradient: Σ|slope|‖x‖ over all terms."""
+        data = self.problem
+        length = np.linalg.norm(data.features, axis=2)
+        f = theta @ data.played.T
+        slope = (
+            np.ones_like(f) if data.spec.rewards == "bernoulli" else 2.0 * np.abs(f - data.rewards)
+        )
+        played = length[np.arange(data.rounds), data.arms]
+        loss = self.eta * np.sum(slope * played, axis=1)
+        return loss + self.lam * np.sum(length.max(axis=1)) + 2.0 * self.rho * np.abs(theta).max()
 
     def corner_distance(self, theta: np.ndarray) -> np.ndarray:
         """How near θ [points, parameters] is to a corner of L, in units of the scores."""
@@ -234,8 +246,3 @@ def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: in
 def tuning_of(policy: Thompson, state: ThompsonState) -> Any:
     """Step size, temperature and preconditioner of the next round."""
     return policy._tuning(state, policy._energy_of(state))
-
-
-def target_of(policy: Thompson, state: ThompsonState, origin: np.ndarray) -> Target:
-    """The target of the next round, with `origin` [*lanes, parameters] as its origin."""
-    return Target.of(policy._energy_of(state), state.data, unflat(origin, state.spec))

@@ -1,0 +1,116 @@
+"""Checks of the energy and its gradient against the formula in float64.
+
+Tolerances are a few units of float32 rounding of the sum of the sizes of all terms.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from feelgood.bonus import Evaluator
+from feelgood.energy import Target
+from feelgood.history import Rows
+from feelgood.policies.thompson import Thompson
+from proofs import levels
+from proofs.levels import Check
+from proofs.targets import Formula, Problem, flat, formula_of, learned, unflat
+
+#: 2⁻²⁴ is half a unit in the last place; sums of n terms lose up to a few √n of it.
+ROUNDING = 32 * 2.0**-24
+
+
+def points_for(formulas: list[Formula], label: str, count: int) -> np.ndarray:
+    """Random θ near and far, none of them at a corner of any of the energies."""
+    rng = levels.generator_for(label)
+    parameters = formulas[0].problem.spec.parameters
+    scale = rng.choice([0.3, 1.0, 4.0], size=(16 * count, 1))
+    theta = (scale * rng.normal(size=(16 * count, parameters))).astype(np.float32)
+    theta = theta.astype(np.float64)
+    away = np.min([formula.corner_distance(theta) for formula in formulas], axis=0) > 1e-3
+    assert np.sum(away) >= count
+    return theta[away][:count]
+
+
+def value_and_gradient_checks(
+    label: str,
+    formula: Formula,
+    points: np.ndarray,
+    origins: np.ndarray,
+    rise: Any,
+    gradient: Any,
+    step: float = 1e-5,
+) -> list[Check]:
+    """`rise` is L(θ) − L(origin), and `gradient` is ∇L(θ)."""
+    size = formula.size(points) + formula.size(origins)
+    want = formula.value(points) - formula.value(origins)
+    steep = formula.gradient_size(points)[:, None]
+    slopes = formula.gradient(points, step)
+    return [
+        levels.close(f"{label}, value", rise, want, ROUNDING * size),
+        levels.close(f"{label}, gradient", gradient, slopes, ROUNDING * steep),
+    ]
+
+
+def energy_checks(
+    policy: Thompson, data: Problem, label: str, caps: list[dict[str, float]]
+) -> list[Check]:
+    """Value and gradient of many chains at once, each cap on its share of them."""
+    share = 64
+    formulas = [formula_of(policy, data, **cap) for cap in caps]
+    both = [points_for(formulas, f"{label} {k}", share * len(caps)) for k in range(2)]
+    points, origins = both
+    swept = policy
+    for name in caps[0]:
+        values = jnp.repeat(jnp.asarray([cap[name] for cap in caps]), share)
+        swept = eqx.tree_at(lambda p, n=name: getattr(p.bonus, n), swept, values)
+    state = learned(swept, data, len(points))
+    memo = state.chain.memo
+    no_luck = jnp.zeros((0, len(points)))
+
+    @eqx.filter_jit
+    def measure(swept: Thompson, state: Any, theta: Any, origin: Any) -> Any:
+        target = Target.of(swept._energy_of(state), state.data, origin)
+        carried = target.begin(memo, origin)
+        start, _ = target.value(origin, carried, no_luck)
+        value, gradient, carried = target.evaluate(theta, carried, no_luck)
+        alone, _ = target.value(theta, carried, no_luck)
+        return value - start, alone - start, gradient, target.data_gradient(theta)
+
+    spec = data.spec
+    rise, alone, gradient, plain = measure(
+        swept, state, unflat(points, spec), unflat(origins, spec)
+    )
+    checks = []
+    for k, formula in enumerate(formulas):
+        part = slice(k * share, (k + 1) * share)
+        text = f"{label}, {caps[k]}"
+        there, here = origins[part], points[part]
+        measured = np.asarray(rise)[part], flat(gradient)[part]
+        checks += value_and_gradient_checks(text, formula, here, there, *measured)
+        without = Formula(data, eta=formula.eta, rho=formula.rho)
+        measured = np.asarray(alone)[part], flat(plain)[part]
+        one, _ = value_and_gradient_checks(f"{text}, alone", formula, here, there, *measured)
+        _, two = value_and_gradient_checks(f"{text}, no bonus", without, here, there, *measured)
+        checks += [one, two]
+    return checks
+
+
+def evaluator_checks(
+    evaluator: Evaluator, rows: Rows, memo: Any, formula: Formula, points: np.ndarray, label: str
+) -> tuple[list[Check], Any]:
+    """The bonus of one chain at one point after the other, the memo going from each to the next."""
+    evaluate = eqx.filter_jit(lambda e, m, r, theta: e.evaluate(m, r, theta, jnp.zeros((0,))))
+    spec = formula.problem.spec
+    thetas = [unflat(point, spec) for point in points]
+    memo = evaluator.begin(memo, rows, thetas[0])
+    values, gradients = [], []
+    for theta in thetas:
+        value, gradient, memo = evaluate(evaluator, memo, rows, theta)
+        values.append(float(value))
+        gradients.append(flat(gradient))
+    rise = formula.lam * (np.array(values[0]) - np.array(values[1:]))
+    slopes = -formula.lam * np.array(gradients)[1:]
+    first = np.broadcast_to(points[:1], points[1:].shape)
+    checks = value_and_gradient_checks(label, formula, points[1:], first, rise, slopes, 2e-6)
+    return checks, memo

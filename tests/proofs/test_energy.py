@@ -1,0 +1,321 @@
+"""The energy and its gradient, in every form the library has, against the formula in float64."""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from feelgood import TESTBEDS, Spec
+from feelgood.bonus import Anchored, Columns, FeelGood, FullPass, Pruned, SmoothedFeelGood
+from feelgood.energy import Target
+from feelgood.policies.thompson import Thompson, ThompsonState
+from feelgood.samplers import Noise, Tuning
+from feelgood.simulate import environment
+from proofs import levels
+from proofs.energies import ROUNDING, energy_checks, evaluator_checks, points_for
+from proofs.laws import SETTINGS
+from proofs.levels import require
+from proofs.targets import (
+    Formula,
+    Problem,
+    agent,
+    flat,
+    formula_of,
+    learned,
+    problem,
+    unflat,
+)
+
+HARD = [{"b": 0.5}, {"b": 1000.0}]
+SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
+CAPS: dict[str, list[dict[str, float]]] = {"lmcts": [{}], "fglmcts": HARD, "sfglmcts": SMOOTH}
+
+
+def spec_of(shared: bool, bernoulli: bool) -> Spec:
+    return Spec(arms=3, dim=2, shared=shared, rewards="bernoulli" if bernoulli else "squared")
+
+
+def case(name: str, shared: bool, bernoulli: bool, **values: Any) -> tuple[Thompson, Problem]:
+    """An agent and 40 rounds of data."""
+    return agent(name, **(SETTINGS | {"lam": 0.7} | values)), problem(
+        spec_of(shared, bernoulli), 40
+    )
+
+
+@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+@pytest.mark.parametrize("name", CAPS)
+def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
+    policy, data = case(name, shared, bernoulli)
+    require(energy_checks(policy, data, f"{name} {shared} {bernoulli}", CAPS[name]))
+
+
+class Measured(eqx.Module):
+    """Values, relative to the first point, and gradients of one chain's target at many points."""
+
+    rise: np.ndarray
+    gradients: np.ndarray
+
+    @classmethod
+    def of(cls, policy: Thompson, data: Problem, points: np.ndarray) -> "Measured":
+        state = learned(policy, data)
+        origin = unflat(points[0], data.spec)
+        target = Target.of(policy._energy_of(state), state.data, origin)
+        evaluate = eqx.filter_jit(lambda t, theta, m: t.evaluate(theta, m, jnp.zeros((0,))))
+        memo = target.begin(state.chain.memo, origin)
+        values, gradients = [], []
+        for point in points:
+            value, gradient, memo = evaluate(target, unflat(point, data.spec), memo)
+            values.append(float(value))
+            gradients.append(flat(gradient))
+        return cls(np.array(values) - values[0], np.array(gradients))
+
+
+@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+def test_order_of_rounds_does_not_matter(shared: bool, bernoulli: bool) -> None:
+    """One chain: its bonus is pruned where parameters are disjoint, a full pass where shared."""
+    policy, data = case("sfglmcts", shared, bernoulli, b=0.5, s=2.0)
+    formula = formula_of(policy, data)
+    points = points_for([formula], f"order {shared} {bernoulli}", 6)
+    order = levels.generator_for("order").permutation(data.rounds)
+    here = Measured.of(policy, data, points)
+    there = Measured.of(policy, data.taking(order), points)
+    size, steep = formula.size(points) + formula.size(points[:1]), formula.gradient_size(points)
+    want = formula.value(points) - formula.value(points[:1])
+    require(
+        [
+            levels.close("value", here.rise, there.rise, ROUNDING * size),
+            levels.close("gradient", here.gradients, there.gradients, ROUNDING * steep[:, None]),
+            levels.close("formula's value", here.rise, want, ROUNDING * size),
+        ]
+    )
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
+    """SVRG keeps both: the sums over the history must be those that Gram and moment give."""
+    policy, data = case("svrglmcts", shared, bernoulli=False)
+    formula = formula_of(policy, data)
+    points = points_for([formula], f"statistics {shared}", 32)
+    state = learned(policy, data, len(points))
+    origin = np.broadcast_to(points[:1], points.shape)
+    target = Target.of(policy._energy_of(state), state.data, unflat(origin, data.spec))
+    rows, theta = state.data.rows, unflat(points, data.spec)
+    assert rows is not None
+    here, slope = rows.total(target.energy.rows_loss, theta)
+    there, _ = rows.total(target.energy.rows_loss, unflat(origin, data.spec))
+    squares = formula.rho * (np.sum(points**2, axis=1) - np.sum(origin**2, axis=1))
+    rise = formula.eta * np.asarray(here - there, np.float64) + squares
+    gradient = formula.eta * flat(slope) + 2.0 * formula.rho * points
+    no_luck = jnp.zeros((0, len(points)))
+    value, by_statistics, _ = target.evaluate(theta, state.chain.memo, no_luck)
+    size, steep = formula.size(points) + formula.size(origin), formula.gradient_size(points)
+    require(
+        [
+            levels.close("value", value, rise, ROUNDING * size),
+            levels.close("gradient", flat(by_statistics), gradient, ROUNDING * steep[:, None]),
+        ]
+    )
+
+
+# ---- estimates from batches -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+def test_svrg_estimates_sum_to_the_full_gradient(shared: bool, bernoulli: bool) -> None:
+    require(svrg_sum_checks(shared, bernoulli))
+
+
+def svrg_sum_checks(shared: bool, bernoulli: bool) -> list[levels.Check]:
+    """The average of a kernel's step over all batches of one row is that of the full gradient.
+
+    Chain i uses row i alone; without noise the step is −h times its estimate.
+    """
+    policy, data = case("svrgfglmcts", shared, bernoulli, batch=1, b=0.5)
+    formula = formula_of(policy, data)
+    snapshot, point = points_for([formula], f"svrg {shared} {bernoulli}", 2)
+    n, spec = data.rounds, data.spec
+    state = learned(policy, data, n)
+    at = {p: unflat(np.broadcast_to(v, (n, len(v))), spec) for p, v in enumerate((snapshot, point))}
+    target = Target.of(policy._energy_of(state), state.data, at[0])
+    steep = float(formula.gradient_size(point[None])[0])
+    tuning = Tuning(step=jnp.asarray(1.0 / steep), beta=jnp.asarray(1.0))
+    chain = policy.kernel.refresh(state.chain._replace(theta=at[0]), target, tuning)
+    noise = Noise(normal=jnp.zeros_like(at[0]), uniform=(jnp.arange(n)[None] + 0.5) / n)
+    moved, _ = policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)
+    estimates = (flat(at[1]) - flat(moved.theta)) * steep
+    spread = n * steep + np.abs(point).max() * steep  # an estimate of one row is n times as large
+    return [
+        levels.close("mean", estimates.mean(axis=0), formula.gradient(point), ROUNDING * spread),
+        levels.close("they differ", min(1.0, np.std(estimates)), 1.0, 0.99),
+    ]
+
+
+def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> tuple[Any, ...]:
+    """Estimates of ∇L with `bonus_gradient = "svrg"`, one a chain, and the truth."""
+    values = SETTINGS | {"lam": 0.7, "b": 0.5, "bonus_gradient": "svrg", "bonus_batch": batch}
+    policy = agent("fglmcts", **values)
+    formula = formula_of(policy, data)
+    start, point = points_for([formula], label, 2)
+    chains = luck.shape[-1]
+    state = learned(policy, data, chains)
+    first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
+    target = Target.of(policy._energy_of(state), state.data, first)
+    memo = target.begin(state.chain.memo, first)
+    _, gradient, _ = target.evaluate(theta, memo, luck)
+    return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+def test_subsampled_bonus_sums_to_the_full_gradient(shared: bool) -> None:
+    data = problem(spec_of(shared, bernoulli=False), 40)
+    luck = (jnp.arange(40)[None] + 0.5) / 40
+    estimates, truth, steep = bonus_estimates(data, 1, luck, f"subsampled {shared}")
+    error = levels.close("mean", estimates.mean(axis=0), truth, 40 * ROUNDING * steep)
+    require([error, levels.close("they differ", min(1.0, np.std(estimates)), 1.0, 0.99)])
+
+
+def test_subsampled_bonus_is_unbiased() -> None:
+    data = problem(spec_of(shared=False, bernoulli=False), 40)
+    luck = jax.random.uniform(levels.key_for("subsampled"), (4, 20_000))
+    estimates, truth, _ = bonus_estimates(data, 4, luck, "subsampled")
+    require(
+        [
+            levels.mean_is(f"subsampled, gradient {i}", estimates[:, i], truth[i])
+            for i in range(len(truth))
+        ]
+    )
+
+
+# ---- other ways to evaluate the bonus -------------------------------------------------------
+
+
+def played_so_far(
+    policy: Thompson, rounds: int, stops: list[int]
+) -> list[tuple[ThompsonState, Problem]]:
+    """A real run of one chain on linear-20, as it is after some of its rounds."""
+    testbed = TESTBEDS["linear-20"].build()
+    block = environment(testbed, [levels.SEED], rounds)
+    key = jax.random.fold_in(jax.random.key(levels.SEED), 1)
+
+    @eqx.filter_jit
+    def play(policy: Thompson, state: Any, arms: Any, first: Any, stop: Any) -> Any:
+        def one(t: Any, carry: Any) -> Any:
+            state, arms = carry
+            context = block.contexts[t, ..., 0]
+            arm, state = policy.act(jax.random.fold_in(key, t), state, context)
+            state = policy.update(state, context, arm, block.rewards[t, arm, 0])
+            return state, arms.at[t].set(arm)
+
+        return jax.lax.fori_loop(first, stop, one, (state, arms))
+
+    state = policy.reserve(policy.init(key, testbed.spec), rounds)
+    arms = jnp.zeros(rounds, jnp.int32)
+    out, first = [], 0
+    for stop in stops:
+        state, arms = play(policy, state, arms, jnp.asarray(first), jnp.asarray(stop))
+        played = np.asarray(arms[:stop])
+        rewards = np.asarray(block.rewards)[np.arange(stop), played, 0]
+        seen = Problem(testbed.spec, np.asarray(block.contexts)[:stop, :, 0], played, rewards)
+        out.append((state, seen))
+        first = stop
+    return out
+
+
+@pytest.mark.parametrize("name", ["fglmcts", "sfglmcts"])
+def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str) -> None:
+    """From the memo that the run has, at its own θ, near it, far from it and back."""
+    rounds, stops = 3000, [300, 1100, 3000]
+    for b in (2.0, 1000.0):
+        policy = agent(name, lam=0.5, b=b, s=5.0, steps=10)
+        pruned = 0
+        for state, seen in played_so_far(policy, rounds, stops):
+            formula = dataclasses.replace(formula_of(policy, seen), eta=0.0, rho=0.0)
+            rng = levels.generator_for(f"pruned {name} {b} {seen.rounds}")
+            centre = flat(state.chain.theta)
+            scales = np.repeat([0.001, 0.003, 0.01, 0.03, 1.0, 30.0, 0.003, 0.01], 16)[:, None]
+            moves = rng.normal(size=(len(scales), len(centre)))
+            points = (centre + scales * moves).astype(np.float32).astype(np.float64)
+            points = points[formula.corner_distance(points) > 2e-5 * (1.0 + scales[:, 0])]
+            assert len(points) > 64
+            evaluator = policy._energy_of(state).bonus
+            assert isinstance(evaluator, Pruned)
+            memo, rows = state.chain.memo, state.data.rows
+            assert isinstance(memo, Anchored) and rows is not None
+            pruned += int(memo.filled) < 0.8 * seen.rounds
+            text = f"{name}, b = {b}, {seen.rounds} rounds"
+            checks, memo = evaluator_checks(evaluator, rows, memo, formula, points, text)
+            whole = FullPass(bonus=evaluator.bonus, spec=seen.spec)
+            more, _ = evaluator_checks(whole, rows, (), formula, points, f"{text}, full pass")
+            require(checks + more)
+        assert pruned, "nothing was pruned: the comparison is empty"
+        assert int(memo.anchors) > len(stops)
+
+
+@pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])
+def test_columns_equal_the_full_pass(smooth: bool) -> None:
+    """The accelerator's layout: two settings share each seed's contexts."""
+    data = problem(spec_of(shared=False, bernoulli=False), 40)
+    policy = agent("sfglmcts" if smooth else "fglmcts", lam=0.5, **(SMOOTH if smooth else HARD)[0])
+    formula = dataclasses.replace(formula_of(policy, data), eta=0.0, rho=0.0)
+    points = points_for([formula], f"columns {smooth}", 6)
+    state = learned(policy, data, len(points))
+    rows = state.data.rows
+    assert rows is not None and policy.bonus is not None
+    caps = jnp.repeat(jnp.asarray([0.5, 1.5]), 3)
+    kind: Any = SmoothedFeelGood if smooth else FeelGood
+    shape = {"s": jnp.asarray(2.0)} if smooth else {}
+    evaluator = Columns(
+        bonus=kind(lam=jnp.asarray(0.5), b=caps, **shape), spec=data.spec, settings=2
+    )
+    theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
+    memo = evaluator.begin(evaluator.init((len(points),)), rows, theta)
+    value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)
+    checks = []
+    for k, cap in enumerate((0.5, 1.5)):
+        one = dataclasses.replace(formula, b=cap)
+        part = slice(3 * k, 3 * k + 3)
+        want = one.value(points[part])
+        got = -0.5 * np.asarray(value)[part]
+        checks.append(levels.close("value", got, want, ROUNDING * one.size(points[part])))
+        steep = one.gradient_size(points[part])[:, None]
+        slopes = one.gradient(points[part])
+        checks.append(
+            levels.close("gradient", -0.5 * flat(gradient)[part], slopes, ROUNDING * steep)
+        )
+    require(checks)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) -> None:
+    """Near the mode the cheap force of HMC is ∇L; elsewhere the exact energy makes up for it."""
+    policy, data = case("fghmcts", shared, bernoulli=False, b=1000.0)
+    formula = formula_of(policy, data)
+    state = learned(policy, data, 1)
+    energy = policy._energy_of(state)
+    for _ in range(20):
+        frozen, mode = policy._frozen(state, energy)
+        state = eqx.tree_at(lambda s: s.mode, state, mode)
+    assert state.mode is not None and frozen is not None
+    point = flat(state.mode.theta)
+    assert formula.corner_distance(point)[0] > 1e-4
+    target = Target.of(energy, state.data, state.mode.theta, frozen)
+    steep = formula.gradient_size(point)[:, None]
+    require(
+        [
+            levels.close(
+                "force",
+                flat(target.surrogate(state.mode.theta)),
+                formula.gradient(point),
+                ROUNDING * steep,
+            ),
+            levels.close("mode", formula.gradient(point), 0.0, 1e-4 * steep),
+        ]
+    )
+    assert isinstance(state.data.count, jax.Array)
+    assert formula == dataclasses.replace(formula) and isinstance(formula, Formula)
