@@ -132,7 +132,7 @@ def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
     """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
     args = (testbed, seed_array(seeds), jnp.asarray(0))
     program, _ = compiled(_BlockMaker(length=rounds), *args, quickly=True)
-    return program(*args)
+    return _seeds_last(program(*args))
 
 
 # ---- the agent ------------------------------------------------------------------------------

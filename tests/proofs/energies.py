@@ -39,13 +39,12 @@ def value_and_gradient_checks(
     origins: np.ndarray,
     rise: Any,
     gradient: Any,
-    step: float = 1e-5,
 ) -> list[Check]:
     """`rise` is L(θ) − L(origin), and `gradient` is ∇L(θ)."""
     size = formula.size(points) + formula.size(origins)
     want = formula.value(points) - formula.value(origins)
     steep = formula.gradient_size(points)[:, None]
-    slopes = formula.gradient(points, step)
+    slopes = formula.gradient(points)
     return [
         levels.close(f"{label}, value", rise, want, ROUNDING * size),
         levels.close(f"{label}, gradient", gradient, slopes, ROUNDING * steep),
@@ -96,21 +95,49 @@ def energy_checks(
     return checks
 
 
+def bonus_of(formula: Formula, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Σφ, its gradient and the distance from a corner, for long histories of disjoint arms."""
+    data = formula.problem
+    spec, x = data.spec, data.contexts.astype(np.float64)
+    theta = points.reshape(-1, spec.dim, spec.arms)
+    values, gradients, distances = [], [], []
+    for one in theta:
+        scores = x @ one
+        arm = np.argmax(scores, axis=1)
+        best, second = np.sort(scores, axis=1)[:, :-3:-1].T
+        if np.isinf(formula.s):
+            phi, slope = np.minimum(formula.b, best), 1.0 * (best < formula.b)
+            gap = np.minimum(best - second, np.abs(best - formula.b))
+        else:
+            depth = formula.s * (formula.b - best)
+            phi = formula.b - np.logaddexp(0.0, depth) / formula.s
+            slope, gap = 1.0 / (1.0 + np.exp(-depth)), best - second
+        values.append(np.sum(phi))
+        gradients.append(x.T @ (slope[:, None] * np.eye(spec.arms)[arm]))
+        distances.append(np.min(gap))
+    return np.array(values), np.array(gradients).reshape(points.shape), np.array(distances)
+
+
 def evaluator_checks(
     evaluator: Evaluator, rows: Rows, memo: Any, formula: Formula, points: np.ndarray, label: str
 ) -> tuple[list[Check], Any]:
     """The bonus of one chain at one point after the other, the memo going from each to the next."""
     evaluate = eqx.filter_jit(lambda e, m, r, theta: e.evaluate(m, r, theta, jnp.zeros((0,))))
-    spec = formula.problem.spec
-    thetas = [unflat(point, spec) for point in points]
+    data = formula.problem
+    thetas = [unflat(point, data.spec) for point in points]
     memo = evaluator.begin(memo, rows, thetas[0])
-    values, gradients = [], []
+    got, slopes = [], []
     for theta in thetas:
         value, gradient, memo = evaluate(evaluator, memo, rows, theta)
-        values.append(float(value))
-        gradients.append(flat(gradient))
-    rise = formula.lam * (np.array(values[0]) - np.array(values[1:]))
-    slopes = -formula.lam * np.array(gradients)[1:]
-    first = np.broadcast_to(points[:1], points[1:].shape)
-    checks = value_and_gradient_checks(label, formula, points[1:], first, rise, slopes, 2e-6)
+        got.append(float(value))
+        slopes.append(flat(gradient))
+    values, gradients, _ = bonus_of(formula, points)
+    lengths = np.linalg.norm(data.contexts.astype(np.float64), axis=1)
+    reach = np.linalg.norm(points, axis=1) * np.sum(lengths)
+    size = reach + reach[0] + 2.0 * min(formula.b, 100.0)
+    rise, want = np.array(got) - got[0], values - values[0]
+    checks = [
+        levels.close(f"{label}, value", rise, want, ROUNDING * size),
+        levels.close(f"{label}, gradient", slopes, gradients, ROUNDING * np.sum(lengths)),
+    ]
     return checks, memo

@@ -9,25 +9,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from feelgood import TESTBEDS, Spec
-from feelgood.bonus import Anchored, Columns, FeelGood, FullPass, Pruned, SmoothedFeelGood
+from feelgood.bonus import CHUNK, Anchored, Columns, FeelGood, FullPass, Pruned, SmoothedFeelGood
 from feelgood.energy import Target
 from feelgood.policies.thompson import Thompson, ThompsonState
 from feelgood.samplers import Noise, Tuning
-from feelgood.simulate import environment
 from proofs import levels
-from proofs.energies import ROUNDING, energy_checks, evaluator_checks, points_for
+from proofs.energies import ROUNDING, bonus_of, energy_checks, evaluator_checks, points_for
 from proofs.laws import SETTINGS
 from proofs.levels import require
-from proofs.targets import (
-    Formula,
-    Problem,
-    agent,
-    flat,
-    formula_of,
-    learned,
-    problem,
-    unflat,
-)
+from proofs.targets import Problem, agent, flat, formula_of, learned, problem, unflat
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
@@ -200,16 +190,19 @@ def played_so_far(
 ) -> list[tuple[ThompsonState, Problem]]:
     """A real run of one chain on linear-20, as it is after some of its rounds."""
     testbed = TESTBEDS["linear-20"].build()
-    block = environment(testbed, [levels.SEED], rounds)
-    key = jax.random.fold_in(jax.random.key(levels.SEED), 1)
+    key, fixed, see, luck = jax.random.split(levels.key_for("run"), 4)
+    truth, turns = testbed.init(fixed), jnp.arange(rounds)
+    contexts = jax.vmap(testbed.context, (0, None, 0))(jax.random.split(see, rounds), truth, turns)
+    rewards = jax.vmap(testbed.rewards, (0, None, 0))(
+        jax.random.split(luck, rounds), truth, contexts
+    )
 
     @eqx.filter_jit
     def play(policy: Thompson, state: Any, arms: Any, first: Any, stop: Any) -> Any:
         def one(t: Any, carry: Any) -> Any:
             state, arms = carry
-            context = block.contexts[t, ..., 0]
-            arm, state = policy.act(jax.random.fold_in(key, t), state, context)
-            state = policy.update(state, context, arm, block.rewards[t, arm, 0])
+            arm, state = policy.act(jax.random.fold_in(key, t), state, contexts[t])
+            state = policy.update(state, contexts[t], arm, rewards[t, arm])
             return state, arms.at[t].set(arm)
 
         return jax.lax.fori_loop(first, stop, one, (state, arms))
@@ -220,41 +213,41 @@ def played_so_far(
     for stop in stops:
         state, arms = play(policy, state, arms, jnp.asarray(first), jnp.asarray(stop))
         played = np.asarray(arms[:stop])
-        rewards = np.asarray(block.rewards)[np.arange(stop), played, 0]
-        seen = Problem(testbed.spec, np.asarray(block.contexts)[:stop, :, 0], played, rewards)
-        out.append((state, seen))
+        paid = np.asarray(rewards)[np.arange(stop), played]
+        out.append((state, Problem(testbed.spec, np.asarray(contexts)[:stop], played, paid)))
         first = stop
     return out
 
 
 @pytest.mark.parametrize("name", ["fglmcts", "sfglmcts"])
 def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str) -> None:
-    """From the memo that the run has, at its own θ, near it, far from it and back."""
+    """From the memo that the run has, near its own θ, far from it and back."""
     rounds, stops = 3000, [300, 1100, 3000]
+    pruned = 0
     for b in (2.0, 1000.0):
-        policy = agent(name, lam=0.5, b=b, s=5.0, steps=10)
-        pruned = 0
+        policy = agent(name, lam=0.5, b=b, s=50.0, steps=10)
         for state, seen in played_so_far(policy, rounds, stops):
-            formula = dataclasses.replace(formula_of(policy, seen), eta=0.0, rho=0.0)
+            formula = formula_of(policy, seen)
             rng = levels.generator_for(f"pruned {name} {b} {seen.rounds}")
             centre = flat(state.chain.theta)
-            scales = np.repeat([0.001, 0.003, 0.01, 0.03, 1.0, 30.0, 0.003, 0.01], 16)[:, None]
+            scales = np.repeat([0.001, 0.003, 0.01, 0.03, 1.0, 30.0, 0.003, 0.01], 8)[:, None]
             moves = rng.normal(size=(len(scales), len(centre)))
             points = (centre + scales * moves).astype(np.float32).astype(np.float64)
-            points = points[formula.corner_distance(points) > 2e-5 * (1.0 + scales[:, 0])]
-            assert len(points) > 64
+            # Where two arms are level to float32 accuracy, either one is right.
+            points = points[bonus_of(formula, points)[2] > 1e-5 * (1.0 + scales[:, 0])]
+            assert len(points) > 32
             evaluator = policy._energy_of(state).bonus
             assert isinstance(evaluator, Pruned)
             memo, rows = state.chain.memo, state.data.rows
             assert isinstance(memo, Anchored) and rows is not None
             pruned += int(memo.filled) < 0.8 * seen.rounds
             text = f"{name}, b = {b}, {seen.rounds} rounds"
-            checks, memo = evaluator_checks(evaluator, rows, memo, formula, points, text)
+            checks, after = evaluator_checks(evaluator, rows, memo, formula, points, text)
+            assert int(after.anchors) > int(memo.anchors) or seen.rounds <= CHUNK
             whole = FullPass(bonus=evaluator.bonus, spec=seen.spec)
             more, _ = evaluator_checks(whole, rows, (), formula, points, f"{text}, full pass")
             require(checks + more)
-        assert pruned, "nothing was pruned: the comparison is empty"
-        assert int(memo.anchors) > len(stops)
+    assert pruned, "nothing was pruned: the comparison is empty"
 
 
 @pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])
@@ -317,5 +310,3 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
             levels.close("mode", formula.gradient(point), 0.0, 1e-4 * steep),
         ]
     )
-    assert isinstance(state.data.count, jax.Array)
-    assert formula == dataclasses.replace(formula) and isinstance(formula, Formula)

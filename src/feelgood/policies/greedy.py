@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 from feelgood import lanes, models
 from feelgood.lanes import AnyKey
 from feelgood.policies import ridge
-from feelgood.policies.ridge import RidgeState
+from feelgood.policies.ridge import RidgePolicy, RidgeState
 from feelgood.protocols import AGENTS, Policy
 from feelgood.settings import setting
 from feelgood.types import Number, Spec
@@ -32,7 +32,7 @@ def explore(
 
 
 @AGENTS.register("epsgreedy")
-class EpsGreedy(Policy):
+class EpsGreedy(RidgePolicy):
     """The best arm of a ridge estimate, and with probability ε a uniform one.
 
     The estimate is V⁻¹b with V = ρI + Σ x xᵀ, b = Σ r x; ε is constant or decays as ε/√t.
@@ -40,13 +40,6 @@ class EpsGreedy(Policy):
 
     epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
     decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
-    rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
-
-    laned = True
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
-        del key
-        return ridge.init(spec, self.rho, shape)
 
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
@@ -55,18 +48,6 @@ class EpsGreedy(Policy):
         greedy = jnp.argmax(models.scores(state.spec, theta, context), axis=0)
         arm = explore(key, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
         return arm, state
-
-    def update(
-        self,
-        state: RidgeState,
-        context: Float[Array, "..."],
-        arm: Int[Array, "*lanes"],
-        reward: Float[Array, "*lanes"],
-    ) -> RidgeState:
-        return ridge.update(state, context, arm, reward)
-
-    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
-        return ridge.probe(state)
 
 
 class Table(NamedTuple):

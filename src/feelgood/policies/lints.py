@@ -6,14 +6,14 @@ from jaxtyping import Array, Float, Int
 from feelgood import lanes, models
 from feelgood.lanes import AnyKey
 from feelgood.policies import ridge
-from feelgood.policies.ridge import RidgeState
-from feelgood.protocols import AGENTS, Policy
+from feelgood.policies.ridge import RidgePolicy, RidgeState
+from feelgood.protocols import AGENTS
 from feelgood.settings import setting
-from feelgood.types import Number, Spec
+from feelgood.types import Number
 
 
 @AGENTS.register("lints")
-class LinTS(Policy):
+class LinTS(RidgePolicy):
     """Thompson sampling with the exact Gaussian posterior of a linear model.
 
     θ ~ N(V⁻¹b, V⁻¹/η) with V = ρI + Σ x xᵀ and b = Σ r x, one block an arm where the arms have
@@ -24,13 +24,6 @@ class LinTS(Policy):
     """
 
     eta: Number = setting(1.0, "inverse temperature η of the posterior", above=0.0, high=1e9)
-    rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
-
-    laned = True
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
-        del key
-        return ridge.init(spec, self.rho, shape)
 
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
@@ -39,15 +32,3 @@ class LinTS(Policy):
         noise = lanes.normal(key, state.spec.parameters).reshape(white.shape)
         theta = lanes.solve_upper(state.ridge.factor, white + noise / jnp.sqrt(self.eta))
         return jnp.argmax(models.scores(state.spec, theta, context), axis=0), state
-
-    def update(
-        self,
-        state: RidgeState,
-        context: Float[Array, "..."],
-        arm: Int[Array, "*lanes"],
-        reward: Float[Array, "*lanes"],
-    ) -> RidgeState:
-        return ridge.update(state, context, arm, reward)
-
-    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
-        return ridge.probe(state)

@@ -6,14 +6,14 @@ from jaxtyping import Array, Float, Int
 from feelgood import lanes, models
 from feelgood.lanes import AnyKey
 from feelgood.policies import ridge
-from feelgood.policies.ridge import RidgeState
-from feelgood.protocols import AGENTS, Policy
+from feelgood.policies.ridge import RidgePolicy, RidgeState
+from feelgood.protocols import AGENTS
 from feelgood.settings import setting
-from feelgood.types import Number, Spec
+from feelgood.types import Number
 
 
 @AGENTS.register("linucb")
-class LinUCB(Policy):
+class LinUCB(RidgePolicy):
     """Ridge estimate plus α times its standard error, for every arm.
 
     Plays argmax_a x·V⁻¹b + α √(x·V⁻¹x), with V = ρI + Σ x xᵀ and b = Σ r x. With V = L Lᵀ and
@@ -24,13 +24,6 @@ class LinUCB(Policy):
     """
 
     alpha: Number = setting(1.0, "width α of the confidence bound", low=0.0, high=1e9)
-    rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
-
-    laned = True
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
-        del key
-        return ridge.init(spec, self.rho, shape)
 
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
@@ -44,15 +37,3 @@ class LinUCB(Policy):
         mean = lanes.dot(whitened, ridge.whitened_mean(state))
         bound = mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
         return jnp.argmax(bound, axis=0), state
-
-    def update(
-        self,
-        state: RidgeState,
-        context: Float[Array, "..."],
-        arm: Int[Array, "*lanes"],
-        reward: Float[Array, "*lanes"],
-    ) -> RidgeState:
-        return ridge.update(state, context, arm, reward)
-
-    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
-        return ridge.probe(state)

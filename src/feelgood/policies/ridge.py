@@ -7,6 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood import history, lanes, models
+from feelgood.lanes import AnyKey
+from feelgood.protocols import Policy
+from feelgood.settings import setting
 from feelgood.types import Number, Spec
 
 
@@ -25,41 +28,48 @@ class RidgeState(eqx.Module):
     spec: Spec = eqx.field(static=True)
 
 
-def init(spec: Spec, rho: Number, shape: tuple[int, ...]) -> RidgeState:
-    """No data: V = ρI, b = 0."""
-    return RidgeState(
-        ridge=Ridge(
-            factor=history.scaled_identity(spec, rho, shape),
-            moment=jnp.zeros((spec.dim, spec.blocks, *shape)),
-        ),
-        count=jnp.zeros((), jnp.int32),
-        spec=spec,
-    )
-
-
-def update(
-    state: RidgeState,
-    context: Float[Array, "dim ..."],
-    arm: Int[Array, "*lanes"],
-    reward: Float[Array, "*lanes"],
-) -> RidgeState:
-    """Add one observation: a rank-one update of the played block's factor."""
-    x, block = models.played(state.spec, context, arm)
-    return RidgeState(
-        ridge=Ridge(
-            factor=history.update_factor(state.ridge.factor, x, block),
-            moment=state.ridge.moment + (reward * x)[:, None] * block,
-        ),
-        count=state.count + 1,
-        spec=state.spec,
-    )
-
-
 def whitened_mean(state: RidgeState) -> Float[Array, "dim blocks *lanes"]:
     """L⁻¹ b; the ridge estimate is L⁻ᵀ of it."""
     return lanes.solve_lower(state.ridge.factor, state.ridge.moment)
 
 
-def probe(state: RidgeState) -> Float[Array, "*lanes"]:
-    """Sum of the moments: not finite once a context or a reward was not."""
-    return jnp.sum(state.ridge.moment, axis=(0, 1))
+class RidgePolicy(Policy):
+    """What the closed-form agents share: a ridge posterior, updated by every reward."""
+
+    rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
+
+    laned = True
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
+        """No data: V = ρI, b = 0."""
+        del key
+        return RidgeState(
+            ridge=Ridge(
+                factor=history.scaled_identity(spec, self.rho, shape),
+                moment=jnp.zeros((spec.dim, spec.blocks, *shape)),
+            ),
+            count=jnp.zeros((), jnp.int32),
+            spec=spec,
+        )
+
+    def update(
+        self,
+        state: RidgeState,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> RidgeState:
+        """One more observation: a rank-one update of the played block's factor."""
+        x, block = models.played(state.spec, context, arm)
+        return RidgeState(
+            ridge=Ridge(
+                factor=history.update_factor(state.ridge.factor, x, block),
+                moment=state.ridge.moment + (reward * x)[:, None] * block,
+            ),
+            count=state.count + 1,
+            spec=state.spec,
+        )
+
+    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
+        """Sum of the moments: not finite once a context or a reward was not."""
+        return jnp.sum(state.ridge.moment, axis=(0, 1))
