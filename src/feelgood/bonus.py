@@ -10,7 +10,7 @@ Three ways to evaluate it, all for the same function:
   anchor, a score moves by at most r_a ‖x‖, so a context whose leads exceed (r_best + r_a)‖x‖
   cannot change its arm: φ is linear in θ there, and the sum over all such *settled* contexts is
   one inner product. Only the others are evaluated. Before every evaluation the radii are checked;
-  when one was left, a new anchor is set at the current θ.
+  when one was left, a new anchor is set at the chain's recent mean, with radii that contain θ.
 - `Subsampled` is an unbiased estimate of the gradient: one full gradient a round plus a
   correction on a random batch (`bonus_gradient = "svrg"`). It has no value, so Metropolis kernels
   cannot use it.
@@ -32,6 +32,8 @@ from feelgood.types import Number, Spec
 
 #: Contexts that are settled at a time when an anchor is set.
 CHUNK = SMALLEST_ROOM
+#: Weight of the newest point in the running mean at which anchors are set.
+RECENT = 1 / 64
 #: Setting an anchor costs about as much as evaluating this many times as many contexts. An anchor
 #: is renewed when its evaluations have cost STALE times the contexts stored, and its radii were
 #: too small if it was left before they had cost SHORT times that.
@@ -264,6 +266,7 @@ class Anchored(NamedTuple):
     """The memo of `Pruned`; for one chain."""
 
     anchor: Float[Array, "dim arms"]
+    centre: Float[Array, "dim arms"]
     radius: Float[Array, " arms"]
     reach: Float[Array, " arms"]
     settled: Float[Array, "dim arms"]
@@ -285,6 +288,7 @@ class Pruned(Evaluator):
         count = jnp.zeros((), jnp.int32)
         return Anchored(
             anchor=theta,
+            centre=theta,
             radius=per_arm,
             reach=per_arm,
             settled=theta,
@@ -315,6 +319,7 @@ class Pruned(Evaluator):
         del luck
         distance = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0))
         memo = memo._replace(
+            centre=memo.centre + RECENT * (theta - memo.centre),
             reach=jnp.maximum(memo.reach, distance),
             cost=memo.cost + memo.filled,
         )
@@ -353,7 +358,8 @@ class Pruned(Evaluator):
         return value, gradient + memo.settled, memo
 
     def _anchor(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
-        """Settle what can be settled around `theta` and collect the rest."""
+        """Settle what can be settled around the chain's recent mean and collect the rest."""
+        anchor = memo.centre
         radius = self._radii(memo, rows, theta)
 
         def one(i: Int[Array, ""], carry: Anchored) -> Anchored:
@@ -365,7 +371,7 @@ class Pruned(Evaluator):
             chunk = chunk._replace(valid=chunk.valid * fresh)
             contexts = chunk.contexts
             assert contexts is not None
-            scores = row_scores(self.spec, theta, contexts)
+            scores = row_scores(self.spec, anchor, contexts)
             best, hot = best_arm(scores)
             length = jnp.sqrt(jnp.sum(contexts * contexts, axis=0))
             own = jnp.sum(hot * radius[:, None], axis=0)
@@ -388,7 +394,7 @@ class Pruned(Evaluator):
             )
 
         blank = memo._replace(
-            anchor=theta,
+            anchor=anchor,
             radius=radius,
             reach=jnp.zeros_like(memo.reach),
             settled=jnp.zeros_like(memo.settled),
@@ -400,15 +406,17 @@ class Pruned(Evaluator):
         return lax.fori_loop(0, -(-rows.filled // CHUNK), one, blank)
 
     def _radii(self, memo: Anchored, rows: Rows, theta: Theta) -> Float[Array, " arms"]:
-        """How far each arm may go from here. Only speed depends on it, never the result."""
-        # As far as the chain went since the last anchor and a little more; twice as far if that
+        """How far each arm may go. Only speed depends on it, never the result."""
+        # As far as the chain went from the last anchor and a little more; twice as far if that
         # anchor did not last long enough to pay for itself.
         short = memo.cost < SHORT * rows.filled
         follow = jnp.where(short, 2.0 * jnp.maximum(memo.reach, memo.radius), 1.2 * memo.reach)
         size = jnp.sqrt(jnp.sum(theta * theta, axis=0))
         follow = jnp.where(jnp.isfinite(follow) & (follow > 0), follow, 0.05 * size)
+        # The chain itself must be inside.
+        away = jnp.sqrt(jnp.sum((theta - memo.centre) ** 2, axis=0))
         # A history of one chunk is read whole at no extra cost.
-        return jnp.where(rows.filled <= CHUNK, jnp.inf, follow)
+        return jnp.where(rows.filled <= CHUNK, jnp.inf, jnp.maximum(follow, 1.1 * away))
 
 
 class Batched(NamedTuple):

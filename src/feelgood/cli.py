@@ -13,8 +13,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
@@ -217,6 +226,13 @@ def health_table(results: Sequence[AgentResult]) -> Table:
     return table
 
 
+class RateColumn(ProgressColumn):
+    """Rounds a second, lately."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+
 @contextmanager
 def progress_bar(console: Console) -> Iterator[Any]:
     """A live bar on a terminal (rounds, rate, remaining time); nothing elsewhere."""
@@ -224,7 +240,7 @@ def progress_bar(console: Console) -> Iterator[Any]:
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:,.0f}/{task.total:,.0f} rounds"),
-        TextColumn("{task.fields[rate]}"),
+        RateColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
@@ -235,10 +251,8 @@ def progress_bar(console: Console) -> Iterator[Any]:
 
         def report(label: str, done: int, total: int) -> None:
             if done == 0:
-                tasks[label] = bar.add_task(label, total=total, rate="")
-            speed = bar.tasks[bar.task_ids.index(tasks[label])].speed
-            rate = f"{speed:,.0f}/s" if speed else ""
-            bar.update(tasks[label], completed=done, rate=rate)
+                tasks[label] = bar.add_task(label, total=total)
+            bar.update(tasks[label], completed=done)
 
         yield report
 

@@ -6,13 +6,21 @@ names it knows through `parse`, so that adding one is one decorator in one file.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.settings import Setting, check_settings, settings_of
 
 T = TypeVar("T")
+
+
+def import_modules(package: str, path: Iterable[str]) -> None:
+    """Import every module of a package, so that a new file registers what is in it."""
+    for module in pkgutil.iter_modules(path):
+        importlib.import_module(f"{package}.{module.name}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,6 +15,7 @@ from feelgood.policies.thompson import Thompson
 from proofs import levels
 from proofs.levels import Check
 from proofs.targets import Formula, Problem, flat, formula_of, learned, unflat
+from scipy import special
 
 #: 2⁻²⁴ is half a unit in the last place; sums of n terms lose up to a few √n of it.
 ROUNDING = 32 * 2.0**-24
@@ -111,24 +112,28 @@ def bonus_of(formula: Formula, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
         else:
             depth = formula.s * (formula.b - best)
             phi = formula.b - np.logaddexp(0.0, depth) / formula.s
-            slope, gap = 1.0 / (1.0 + np.exp(-depth)), best - second
+            slope, gap = special.expit(depth), best - second
         values.append(np.sum(phi))
         gradients.append(x.T @ (slope[:, None] * np.eye(spec.arms)[arm]))
         distances.append(np.min(gap))
     return np.array(values), np.array(gradients).reshape(points.shape), np.array(distances)
 
 
+@eqx.filter_jit
+def _evaluate(evaluator: Evaluator, memo: Any, rows: Rows, theta: Any) -> Any:
+    return evaluator.evaluate(memo, rows, theta, jnp.zeros((0,)))
+
+
 def evaluator_checks(
     evaluator: Evaluator, rows: Rows, memo: Any, formula: Formula, points: np.ndarray, label: str
 ) -> tuple[list[Check], Any]:
     """The bonus of one chain at one point after the other, the memo going from each to the next."""
-    evaluate = eqx.filter_jit(lambda e, m, r, theta: e.evaluate(m, r, theta, jnp.zeros((0,))))
     data = formula.problem
     thetas = [unflat(point, data.spec) for point in points]
     memo = evaluator.begin(memo, rows, thetas[0])
     got, slopes = [], []
     for theta in thetas:
-        value, gradient, memo = evaluate(evaluator, memo, rows, theta)
+        value, gradient, memo = _evaluate(evaluator, memo, rows, theta)
         got.append(float(value))
         slopes.append(flat(gradient))
     values, gradients, _ = bonus_of(formula, points)

@@ -185,6 +185,24 @@ def test_subsampled_bonus_is_unbiased() -> None:
 # ---- other ways to evaluate the bonus -------------------------------------------------------
 
 
+@eqx.filter_jit
+def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, window: Any) -> Any:
+    """Rounds `window[0]` to `window[1]` of one chain; `carry` is its state and the arms played."""
+
+    def one(t: Any, carry: Any) -> Any:
+        state, arms = carry
+        arm, state = policy.act(jax.random.fold_in(key, t), state, contexts[t])
+        state = policy.update(state, contexts[t], arm, rewards[t, arm])
+        return state, arms.at[t].set(arm)
+
+    return jax.lax.fori_loop(*window, one, carry)
+
+
+def strong(tree: Any) -> Any:
+    """Arrays without weak types, for which the same program would be compiled again."""
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), tree)
+
+
 def played_so_far(
     policy: Thompson, rounds: int, stops: list[int]
 ) -> list[tuple[ThompsonState, Problem]]:
@@ -197,21 +215,12 @@ def played_so_far(
         jax.random.split(luck, rounds), truth, contexts
     )
 
-    @eqx.filter_jit
-    def play(policy: Thompson, state: Any, arms: Any, first: Any, stop: Any) -> Any:
-        def one(t: Any, carry: Any) -> Any:
-            state, arms = carry
-            arm, state = policy.act(jax.random.fold_in(key, t), state, contexts[t])
-            state = policy.update(state, contexts[t], arm, rewards[t, arm])
-            return state, arms.at[t].set(arm)
-
-        return jax.lax.fori_loop(first, stop, one, (state, arms))
-
     state = policy.reserve(policy.init(key, testbed.spec), rounds)
     arms = jnp.zeros(rounds, jnp.int32)
     out, first = [], 0
     for stop in stops:
-        state, arms = play(policy, state, arms, jnp.asarray(first), jnp.asarray(stop))
+        window = (jnp.asarray(first), jnp.asarray(stop))
+        state, arms = play(policy, key, contexts, rewards, strong((state, arms)), window)
         played = np.asarray(arms[:stop])
         paid = np.asarray(rewards)[np.arange(stop), played]
         out.append((state, Problem(testbed.spec, np.asarray(contexts)[:stop], played, paid)))

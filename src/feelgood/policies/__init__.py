@@ -6,6 +6,7 @@ from feelgood.policies.lints import LinTS
 from feelgood.policies.linucb import LinUCB
 from feelgood.policies.thompson import Thompson
 from feelgood.policies.uniform import Uniform
+from feelgood.registry import import_modules
 
 __all__ = [
     "EpsGreedy",
@@ -17,3 +18,5 @@ __all__ = [
     "blackjax_bridge",
     "grammar",
 ]
+
+import_modules(__name__, __path__)
