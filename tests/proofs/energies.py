@@ -8,14 +8,27 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from proofs import levels
+from proofs.levels import Check
+from proofs.targets import (
+    SETTINGS,
+    Formula,
+    Problem,
+    agent,
+    flat,
+    formula_of,
+    learned,
+    problem,
+    unflat,
+)
+from scipy import special
+
 from feelgood.bonus import Evaluator
 from feelgood.energy import Target
 from feelgood.history import Rows
 from feelgood.policies.thompson import Thompson
-from proofs import levels
-from proofs.levels import Check
-from proofs.targets import Formula, Problem, flat, formula_of, learned, unflat
-from scipy import special
+from feelgood.samplers import Noise, Tuning
+from feelgood.types import Likelihood, Spec
 
 #: 2⁻²⁴ is half a unit in the last place; sums of n terms lose up to a few √n of it.
 ROUNDING = 32 * 2.0**-24
@@ -146,3 +159,30 @@ def evaluator_checks(
         levels.close(f"{label}, gradient", slopes, gradients, ROUNDING * np.sum(lengths)),
     ]
     return checks, memo
+
+
+def svrg_sum_checks(name: str, shared: bool, bernoulli: bool) -> list[Check]:
+    """The average of a kernel's step over all batches of one row is that of the full gradient.
+
+    Chain i uses row i alone; without noise the step is −h times its estimate.
+    """
+    rewards: Likelihood = "bernoulli" if bernoulli else "squared"
+    data = problem(Spec(arms=3, dim=2, shared=shared, rewards=rewards), 40)
+    policy = agent(name, **(SETTINGS | {"lam": 0.7, "batch": 1, "b": 0.5}))
+    formula = formula_of(policy, data)
+    snapshot, point = points_for([formula], f"{name} {shared} {bernoulli}", 2)
+    n, spec = data.rounds, data.spec
+    state = learned(policy, data, n)
+    at = {p: unflat(np.broadcast_to(v, (n, len(v))), spec) for p, v in enumerate((snapshot, point))}
+    target = Target.of(policy._energy_of(state), state.data, at[0])
+    steep = float(formula.gradient_size(point[None])[0])
+    tuning = Tuning(step=jnp.asarray(1.0 / steep), beta=jnp.asarray(1.0))
+    chain = policy.kernel.refresh(state.chain._replace(theta=at[0]), target, tuning)
+    noise = Noise(normal=jnp.zeros_like(at[0]), uniform=(jnp.arange(n)[None] + 0.5) / n)
+    moved, _ = policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)
+    estimates = (flat(at[1]) - flat(moved.theta)) * steep
+    spread = n * steep + np.abs(point).max() * steep  # an estimate of one row is n times as large
+    return [
+        levels.close("mean", estimates.mean(axis=0), formula.gradient(point), ROUNDING * spread),
+        levels.close("they differ", min(1.0, np.std(estimates)), 1.0, 0.99),
+    ]

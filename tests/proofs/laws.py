@@ -14,6 +14,7 @@ import numpy as np
 from proofs import levels
 from proofs.levels import Check
 from proofs.targets import (
+    SETTINGS,
     Formula,
     Problem,
     agent,
@@ -33,17 +34,6 @@ from feelgood.samplers import LMC, SVRGLMC, ULMC, Kernel
 CHAINS = 32_768
 #: Fewer where a step reads the history.
 BONUS_CHAINS = 16_384
-#: Temperature, weights and so on that are not 1, so that a factor left out shows.
-SETTINGS: dict[str, Any] = {
-    "beta": 2.5,
-    "eta": 0.8,
-    "rho": 0.3,
-    "lambda_reg": 1.7,
-    "gamma": 0.8,
-    "leapfrog": 2,
-    "batch": 8,
-    "snapshot": 3,
-}
 #: Large steps, in units of the curvature: their bias is large and the filter has work to do.
 STEPS = {"LMC": 1.0, "MALA": 1.0, "HMC": 1.2, "ULMC": 0.8, "SVRGLMC": 0.4}
 

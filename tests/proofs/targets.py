@@ -21,6 +21,18 @@ from feelgood.policies.thompson import Mode, Thompson, ThompsonState
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
 
+#: Temperature, weights and so on that are not 1, so that a factor left out shows.
+SETTINGS: dict[str, Any] = {
+    "beta": 2.5,
+    "eta": 0.8,
+    "rho": 0.3,
+    "lambda_reg": 1.7,
+    "gamma": 0.8,
+    "leapfrog": 2,
+    "batch": 8,
+    "snapshot": 3,
+}
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Problem:
@@ -169,15 +181,34 @@ def unflat(theta: np.ndarray, spec: Spec) -> jax.Array:
     return jnp.asarray(leading.reshape(spec.dim, spec.blocks, *theta.shape[:-1]), jnp.float32)
 
 
+@eqx.filter_jit
+def _fed(policy: Thompson, state: Any, rounds: tuple[Any, ...]) -> Any:
+    """The state after some rounds, in one program."""
+
+    def one(t: Any, state: Any) -> Any:
+        return policy.update(state, *(x[t] for x in rounds))
+
+    return jax.lax.fori_loop(0, rounds[1].shape[0], one, state)
+
+
+def fed(policy: Thompson, state: ThompsonState, data: Problem, rounds: range) -> ThompsonState:
+    """The state after these rounds of `data`, the same for all its chains."""
+    lanes = state.chain.theta.shape[2:]
+    part = slice(rounds.start, rounds.stop)
+
+    def each(x: np.ndarray) -> jax.Array:
+        return jnp.broadcast_to(x.reshape(*x.shape, *(1 for _ in lanes)), (*x.shape, *lanes))
+
+    stored = (data.contexts[part], data.arms[part], data.rewards[part])
+    return _fed(policy, strong(state), tuple(map(each, stored)))
+
+
 def learned(policy: Thompson, data: Problem, lanes: int | None = None) -> ThompsonState:
     """The agent's state after the rounds of `data`; with `lanes`, that of so many equal chains."""
     shape = () if lanes is None else (1,)
     key = jax.random.key(0) if lanes is None else jax.random.split(jax.random.key(0), 1)
     state = policy.reserve(policy.init(key, data.spec, shape), data.rounds)
-    arms, rewards = jnp.asarray(data.arms), jnp.asarray(data.rewards)
-    for t in range(data.rounds):
-        context = jnp.asarray(data.contexts[t].reshape(*data.spec.context_shape, *shape))
-        state = policy.update(state, context, arms[t].reshape(shape), rewards[t].reshape(shape))
+    state = fed(policy, state, data, range(data.rounds))
     return state if lanes is None else widened(policy, state, lanes)
 
 
@@ -224,6 +255,11 @@ def starting_at(
     return eqx.tree_at(lambda s: s.chain, state, chain)
 
 
+def strong(tree: Any) -> Any:
+    """Arrays without weak types, for which the same program would be compiled again."""
+    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), tree)
+
+
 class Ends(NamedTuple):
     """Where chains ended, [lanes, parameters], and how often they accepted."""
 
@@ -237,7 +273,7 @@ def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: in
     lanes = state.chain.theta.shape[-1]
     draw = eqx.filter_jit(lambda p, k, s: p.draw(k, s))  # a new function: compiled as it is now
     for i in range(draws):
-        state = draw(policy, jax.random.split(jax.random.fold_in(key, i), lanes), state)
+        state = draw(policy, jax.random.split(jax.random.fold_in(key, i), lanes), strong(state))
     chain = state.chain
     velocity = flat(chain.velocity) if hasattr(chain, "velocity") else None
     return Ends(flat(chain.theta), velocity, float(np.mean(state.info.acceptance)))

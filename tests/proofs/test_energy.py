@@ -8,16 +8,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from proofs import levels
+from proofs.energies import (
+    ROUNDING,
+    bonus_of,
+    energy_checks,
+    evaluator_checks,
+    points_for,
+    svrg_sum_checks,
+)
+from proofs.levels import require
+from proofs.targets import (
+    SETTINGS,
+    Problem,
+    agent,
+    flat,
+    formula_of,
+    learned,
+    problem,
+    strong,
+    unflat,
+)
+
 from feelgood import TESTBEDS, Spec
 from feelgood.bonus import CHUNK, Anchored, Columns, FeelGood, FullPass, Pruned, SmoothedFeelGood
 from feelgood.energy import Target
 from feelgood.policies.thompson import Thompson, ThompsonState
-from feelgood.samplers import Noise, Tuning
-from proofs import levels
-from proofs.energies import ROUNDING, bonus_of, energy_checks, evaluator_checks, points_for
-from proofs.laws import SETTINGS
-from proofs.levels import require
-from proofs.targets import Problem, agent, flat, formula_of, learned, problem, unflat
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
@@ -43,6 +59,11 @@ def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
     require(energy_checks(policy, data, f"{name} {shared} {bernoulli}", CAPS[name]))
 
 
+@eqx.filter_jit
+def evaluate(target: Target, theta: Any, memo: Any) -> Any:
+    return target.evaluate(theta, memo, jnp.zeros((0,)))
+
+
 class Measured(eqx.Module):
     """Values, relative to the first point, and gradients of one chain's target at many points."""
 
@@ -54,7 +75,6 @@ class Measured(eqx.Module):
         state = learned(policy, data)
         origin = unflat(points[0], data.spec)
         target = Target.of(policy._energy_of(state), state.data, origin)
-        evaluate = eqx.filter_jit(lambda t, theta, m: t.evaluate(theta, m, jnp.zeros((0,))))
         memo = target.begin(state.chain.memo, origin)
         values, gradients = [], []
         for point in points:
@@ -118,32 +138,7 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
 @pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
 @pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
 def test_svrg_estimates_sum_to_the_full_gradient(shared: bool, bernoulli: bool) -> None:
-    require(svrg_sum_checks(shared, bernoulli))
-
-
-def svrg_sum_checks(shared: bool, bernoulli: bool) -> list[levels.Check]:
-    """The average of a kernel's step over all batches of one row is that of the full gradient.
-
-    Chain i uses row i alone; without noise the step is −h times its estimate.
-    """
-    policy, data = case("svrgfglmcts", shared, bernoulli, batch=1, b=0.5)
-    formula = formula_of(policy, data)
-    snapshot, point = points_for([formula], f"svrg {shared} {bernoulli}", 2)
-    n, spec = data.rounds, data.spec
-    state = learned(policy, data, n)
-    at = {p: unflat(np.broadcast_to(v, (n, len(v))), spec) for p, v in enumerate((snapshot, point))}
-    target = Target.of(policy._energy_of(state), state.data, at[0])
-    steep = float(formula.gradient_size(point[None])[0])
-    tuning = Tuning(step=jnp.asarray(1.0 / steep), beta=jnp.asarray(1.0))
-    chain = policy.kernel.refresh(state.chain._replace(theta=at[0]), target, tuning)
-    noise = Noise(normal=jnp.zeros_like(at[0]), uniform=(jnp.arange(n)[None] + 0.5) / n)
-    moved, _ = policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)
-    estimates = (flat(at[1]) - flat(moved.theta)) * steep
-    spread = n * steep + np.abs(point).max() * steep  # an estimate of one row is n times as large
-    return [
-        levels.close("mean", estimates.mean(axis=0), formula.gradient(point), ROUNDING * spread),
-        levels.close("they differ", min(1.0, np.std(estimates)), 1.0, 0.99),
-    ]
+    require(svrg_sum_checks("svrgfglmcts", shared, bernoulli))
 
 
 def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> tuple[Any, ...]:
@@ -196,11 +191,6 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
         return state, arms.at[t].set(arm)
 
     return jax.lax.fori_loop(*window, one, carry)
-
-
-def strong(tree: Any) -> Any:
-    """Arrays without weak types, for which the same program would be compiled again."""
-    return jax.tree.map(lambda x: jax.lax.convert_element_type(x, x.dtype), tree)
 
 
 def played_so_far(

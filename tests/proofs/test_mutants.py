@@ -1,0 +1,262 @@
+"""Break the mathematics on purpose: the proofs must notice.
+
+Each mutant changes one line of the library's own source and then meets a check of the proofs, the
+same function with the same random numbers, that the unbroken library passes.
+"""
+
+import dataclasses
+import functools
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from proofs.caches import cache_checks
+from proofs.energies import energy_checks, svrg_sum_checks
+from proofs.laws import (
+    CAPS,
+    bonus_agent,
+    gaussian_checks,
+    proof_agent,
+    quadrature_checks,
+    stationarity_checks,
+    two_dimensional,
+)
+from proofs.levels import Check, rejects, require
+from proofs.targets import SETTINGS, agent, problem
+
+from feelgood import Spec
+from feelgood.bonus import FeelGood, FullPass, SmoothedFeelGood
+from feelgood.energy import Target
+from feelgood.history import Chunk, contract, played_scores
+from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, lmc
+
+DATA = problem(Spec(arms=2, dim=3), 40)
+
+
+def gaussian(name: str) -> list[Check]:
+    return gaussian_checks(proof_agent(name, steps=30), DATA, f"mutant, {name}")
+
+
+def energy(name: str) -> list[Check]:
+    data = problem(Spec(arms=3, dim=2), 40)
+    caps = CAPS["sfg" in name] if "fg" in name else [{}]
+    return energy_checks(agent(name, **(SETTINGS | {"lam": 0.7})), data, f"mutant, {name}", caps)
+
+
+def target(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=False)
+    return quadrature_checks(bonus_agent(name, data), data, f"mutant, {name}")
+
+
+def stationary(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=False)
+    return stationarity_checks(bonus_agent(name, data), data, f"mutant, {name}")
+
+
+def cache(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=False)
+    return cache_checks(bonus_agent(name, data, b=0.5, steps=5), data, f"mutant, {name}")
+
+
+def batches(name: str) -> list[Check]:
+    return svrg_sum_checks(name, shared=False, bernoulli=True)
+
+
+@functools.cache
+def require_unbroken(check: Callable[[str], list[Check]], name: str) -> None:
+    """The library as it is passes the check."""
+    require(check(name))
+
+
+def played_arm_bonus(spec: Spec, bonus: FeelGood, theta: Any, chunk: Chunk) -> Any:
+    """What the bonus would be over the played arm only."""
+    assert chunk.contexts is not None
+    best, hot = played_scores(spec, theta, chunk.contexts, chunk.arms)
+    weights = hot * (bonus.slope(best) * chunk.valid)
+    value = (bonus.phi(best) * chunk.valid).sum(axis=-1)
+    return value, contract(weights, chunk.contexts, spec)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    """One line of a function, what it becomes, and the checks that must notice."""
+
+    what: str
+    owner: Any
+    function: str
+    line: str
+    broken: str
+    caught_by: tuple[tuple[Callable[[str], list[Check]], str], ...]
+    names: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Compile the function anew with the line broken, and put it in its place."""
+        original = inspect.unwrap(getattr(self.owner, self.function))
+        source = textwrap.dedent(inspect.getsource(original))
+        assert source.count(self.line) == 1, f"'{self.line}' is gone: change this mutant with it"
+        module = sys.modules[original.__module__]
+        namespace = vars(module) | self.names
+        exec(source.replace(self.line, self.broken), namespace)
+        monkeypatch.setattr(self.owner, self.function, namespace[self.function])
+
+
+MUTANTS = (
+    Mutant(
+        "proposal densities left out of the MALA ratio",
+        MALA,
+        "step",
+        "0.5 * (square(normal) - square(backward))",
+        "0.0 * square(normal)",
+        ((gaussian, "malats"), (gaussian, "pmalats")),
+    ),
+    Mutant(
+        "gradient sign reversed in the backward density",
+        MALA,
+        "step",
+        "tuning.whiten(chain.gradient + gradient)",
+        "tuning.whiten(chain.gradient - gradient)",
+        ((gaussian, "malats"), (gaussian, "pmalats")),
+    ),
+    Mutant(
+        "β dropped from the MALA ratio",
+        MALA,
+        "step",
+        "beta * (chain.value - value) + densities",
+        "(chain.value - value) + densities",
+        ((gaussian, "malats"),),
+    ),
+    Mutant(
+        "β dropped from the HMC ratio",
+        HMC,
+        "step",
+        "beta * (chain.value - value) + kinetic",
+        "(chain.value - value) + kinetic",
+        ((gaussian, "hmcts"),),
+    ),
+    Mutant(
+        "kinetic energy left out of the HMC ratio",
+        HMC,
+        "step",
+        "beta * (chain.value - value) + kinetic",
+        "beta * (chain.value - value)",
+        ((gaussian, "hmcts"),),
+    ),
+    Mutant(
+        "bonus evaluated at the old θ",
+        Target,
+        "with_bonus",
+        "bonus.evaluate(memo, self.data.rows, theta, luck)",
+        "bonus.evaluate(memo, self.data.rows, self.origin, luck)",
+        ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
+    ),
+    Mutant(
+        "bonus over the played arm only",
+        FullPass,
+        "evaluate",
+        "rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)",
+        "played_arm_bonus(self.spec, self.bonus, theta, chunk)",
+        ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
+        {"played_arm_bonus": played_arm_bonus},
+    ),
+    Mutant(
+        "cap left out of the gradient",
+        FeelGood,
+        "slope",
+        "(best < self.b[..., None])",
+        "(best < jnp.inf)",
+        ((energy, "fglmcts"), (stationary, "fglmcts")),
+    ),
+    Mutant(
+        "smoothed slope without its sharpness",
+        SmoothedFeelGood,
+        "slope",
+        "self.s[..., None] * (self.b[..., None] - best)",
+        "self.b[..., None] - best",
+        ((energy, "sfglmcts"),),
+    ),
+    Mutant(
+        "SVRG batch not scaled by n/B",
+        SVRGLMC,
+        "step",
+        "(rows.filled / self.batch) * change",
+        "change",
+        ((batches, "svrgfglmcts"), (gaussian, "svrglmcts")),
+    ),
+    Mutant(
+        "underdamped noise without γ",
+        ULMC,
+        "step",
+        "jnp.sqrt(2.0 * friction * h / tuning.beta)",
+        "jnp.sqrt(2.0 * h / tuning.beta)",
+        ((gaussian, "ulmcts"),),
+    ),
+    Mutant(
+        "V⁻¹ drift with V⁻¹ noise",
+        lmc,
+        "langevin",
+        "jnp.sqrt(2.0 * h / tuning.beta) * normal",
+        "jnp.sqrt(2.0 * h / tuning.beta) * tuning.whiten(normal)",
+        ((gaussian, "plmcts"), (stationary, "pfglmcts")),
+    ),
+    Mutant(
+        "Langevin noise √(h/β)",
+        lmc,
+        "langevin",
+        "jnp.sqrt(2.0 * h / tuning.beta)",
+        "jnp.sqrt(h / tuning.beta)",
+        ((gaussian, "lmcts"),),
+    ),
+    Mutant(
+        "prior left out",
+        Target,
+        "_quadratic_gradient",
+        "2.0 * self.energy.rho * theta",
+        "0.0 * theta",
+        ((energy, "lmcts"), (gaussian, "lmcts")),
+    ),
+    Mutant(
+        "stale cached gradient after an update",
+        MALA,
+        "refresh",
+        "_at(chain.theta, chain.memo, target)",
+        "chain",
+        ((cache, "malats"), (cache, "fgmalats")),
+    ),
+    Mutant(
+        "stale snapshot after an update",
+        SVRGLMC,
+        "refresh",
+        "_renew(chain, target)",
+        "chain",
+        ((cache, "svrglmcts"),),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "check", "name"),
+    [
+        pytest.param(mutant, check, name, id=f"{mutant.what} - {check.__name__} {name}")
+        for mutant in MUTANTS
+        for check, name in mutant.caught_by
+    ],
+)
+def test_the_proofs_notice(
+    mutant: Mutant,
+    check: Callable[[str], list[Check]],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    require_unbroken(check, name)
+    mutant.apply(monkeypatch)
+    assert rejects(check(name)), f"{mutant.what}: {check.__name__} of {name} did not notice"
+
+
+def test_a_mutant_without_a_change_is_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way mutants are made breaks nothing by itself."""
+    line = "return LMCChain(theta=theta, memo=memo), Info()"
+    Mutant("nothing", LMC, "step", line, line, ()).apply(monkeypatch)
+    require(gaussian("lmcts"))
