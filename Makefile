@@ -36,11 +36,15 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-test: lint
-	$(BIN)/python -m pytest
+# One worker a core; a file's tests stay together, because they share fixtures.
+PARALLEL := -n auto --dist loadfile
 
-test-all: lint
-	$(BIN)/python -m pytest -m ""
+test: lint
+	$(BIN)/python -m pytest $(PARALLEL)
+
+# The slow ones, some of which compare timings, run one at a time.
+test-all: test
+	$(BIN)/python -m pytest -m slow
 
 # The released package asks for far more than its linear agents use, hence --no-deps.
 $(BENCH_STAMP): bench/requirements.txt bench/peer-requirements.txt

@@ -1,12 +1,14 @@
 """The key contract: comparisons are paired, and nobody moves anybody else."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from toys import Witness
 
 import feelgood
 from feelgood import TESTBEDS
+from feelgood.compiling import compiled
 from feelgood.simulate import (
     AGENT,
     ENVIRONMENT,
@@ -20,7 +22,6 @@ from feelgood.simulate import (
 )
 from feelgood.testbeds import Linear, Logistic
 
-CLOSED_FORM = ["uniform", "epsgreedy", "epsgreedy-tabular", "lints", "linucb"]
 TINY = Linear(parameters=6, arms=3)
 TINY_SHARED = Logistic(dim=3, arms=4)
 ROUNDS = 60  # at most 100, so that curves and health show every round
@@ -47,7 +48,8 @@ def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
 def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
     testbed, seeds = TESTBEDS[name].build(), seed_array([7, 8])
     whole = environment(testbed, [7, 8], 20)
-    part = _seeds_last(jax.jit(_BlockMaker(length=6))(testbed, seeds, 9))
+    args = (testbed, seeds, jnp.asarray(9))
+    part = _seeds_last(compiled(_BlockMaker(length=6), *args, quickly=True)[0](*args))
     equal(part, jax.tree.map(lambda x: x[9:15], whole))
     assert not np.array_equal(whole.rewards[0], whole.rewards[1]), "rounds must differ"
 
@@ -65,14 +67,14 @@ def test_every_agent_meets_the_same_contexts_and_the_same_luck(testbed: feelgood
         np.testing.assert_array_equal(outcome.health["reward"][arm], block.rewards[:, arm].T)
 
 
-@pytest.mark.parametrize("agent", CLOSED_FORM)
+@pytest.mark.parametrize("agent", ["uniform", "lints", "linucb"])
 @pytest.mark.parametrize("testbed", [TINY, TINY_SHARED], ids=["disjoint", "shared"])
 def test_an_agents_seed_7_alone_is_its_seed_7_among_many(
     testbed: feelgood.Testbed, agent: str
 ) -> None:
     """Bit for bit, although the two are different programs (one without lanes, one with)."""
     (alone,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds=[7])
-    (many,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds="5:10")
+    (many,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds="5:9")
     np.testing.assert_array_equal(alone.curve[0], many.curve[2])
     np.testing.assert_array_equal(alone.arm_counts[0], many.arm_counts[2])
 

@@ -38,7 +38,7 @@ from feelgood.protocols import Policy, Testbed
 from feelgood.types import Spec
 
 ENVIRONMENT, AGENT = 0, 1
-MAX_BLOCK = 4096
+MIN_BLOCK, MAX_BLOCK = 64, 4096
 BLOCK_BYTES = 64 * 2**20
 #: Draws with the final data from which the effective sample size is estimated.
 REDRAWS = 200
@@ -352,7 +352,9 @@ def _groups(policy: Policy, spec: Spec, settings: int, seeds: int, workers: int)
 def _block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
     spec = testbed.spec
     per_round = 4 * seeds * (math.prod(spec.context_shape) + 2 * spec.arms)
-    return max(1, min(rounds, MAX_BLOCK, BLOCK_BYTES // per_round))
+    # A power of two, so that runs of similar length share their programs.
+    enough = max(MIN_BLOCK, 1 << (rounds - 1).bit_length())
+    return max(1, min(enough, MAX_BLOCK, BLOCK_BYTES // per_round))
 
 
 class _Finished(NamedTuple):
