@@ -40,7 +40,7 @@ def test_a_policy_for_one_chain_is_lifted_over_seeds_and_settings() -> None:
     grid = [([0.0, 0.5, 0.0], 1.0), ([0.0, 0.5, 0.0], 0.2), ([0.7, 0.0, 0.1], 1.0)]
     agents = [Biased(weights=jnp.asarray(w), width=s) for w, s in grid]
     for policies in (agents[:2], agents):
-        outcome = simulate(Coins(), policies, rounds=12, seeds=[4, 9])
+        outcome = simulate(Coins(), policies, rounds=12, seeds=[4, 9], workers=1)
         for g, (weights, width) in enumerate(grid[: len(policies)]):
             for n, seed in enumerate((4, 9)):
                 counts = np.bincount(biased(seed, weights, width, 12), minlength=3)

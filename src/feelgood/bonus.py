@@ -26,6 +26,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from feelgood import lanes
 from feelgood.history import SMALLEST_ROOM, Chunk, Rows, contract, row_scores, sizes_up_to
 from feelgood.settings import setting
 from feelgood.types import Number, Spec
@@ -90,8 +91,14 @@ class SmoothedFeelGood(FeelGood):
         return 20.0 / self.s
 
 
+#: Up to this many arms comparisons are written out; above it they are reductions.
+WRITTEN_OUT = 16
+
+
 def highest(scores: Float[Array, "arms *any"]) -> Float[Array, "*any"]:
-    """The largest score, written out over the arms."""
+    """The largest score."""
+    if len(scores) > WRITTEN_OUT:
+        return jnp.max(scores, axis=0)
     best = scores[0]
     for other in scores[1:]:
         best = jnp.maximum(best, other)
@@ -103,6 +110,8 @@ def best_arm(
 ) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
     """The largest score and the first arm that has it (one-hot)."""
     best = highest(scores)
+    if len(scores) > WRITTEN_OUT:
+        return best, lanes.one_hot(jnp.argmax(scores, axis=0), len(scores))
     hits, taken = [], jnp.zeros(best.shape, bool)
     for arm in scores:
         hit = (arm == best) & ~taken

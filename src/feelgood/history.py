@@ -215,6 +215,8 @@ def row_scores(
     contexts: Float[Array, "... width"],
 ) -> Float[Array, "arms *lanes width"]:
     """f_θ of every arm in every round of a chunk."""
+    if spec.shared and theta.ndim == 2:  # one chain: a matrix-vector product
+        return jnp.tensordot(theta[:, 0], contexts, axes=1, precision=lax.Precision.HIGHEST)
     return models.scores(spec, theta[..., None], contexts)
 
 
@@ -239,11 +241,13 @@ def contract(
 
     `x` is a context without an arm axis (disjoint), or has one (shared), over which it sums too.
     """
-    if spec.shared:
-        one_block = x.ndim == weights.ndim  # played features: the arm axis is a single block
-        per_arm = x[:, None] * weights if one_block else x * weights
-        return jnp.sum(per_arm, axis=(1, -1))[:, None]
-    return jnp.einsum("a...t,d...t->da...", weights, x, precision=lax.Precision.HIGHEST)
+    exact = lax.Precision.HIGHEST
+    if spec.shared and weights.ndim == 2 and x.ndim == 3:  # one chain: a matrix-vector product
+        flat = x.reshape(x.shape[0], -1)
+        return jnp.dot(flat, weights.reshape(-1), precision=exact)[:, None]
+    if spec.shared and x.ndim > weights.ndim:
+        return jnp.einsum("a...t,da...t->d...", weights, x, precision=exact)[:, None]
+    return jnp.einsum("a...t,d...t->da...", weights, x, precision=exact)
 
 
 def frobenius(gram: Float[Array, "dim dim blocks *lanes"]) -> Float[Array, "blocks *lanes"]:

@@ -16,7 +16,6 @@ from typing import TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, Num
 
@@ -106,10 +105,30 @@ def outer(a: Float[Array, "dim ..."], b: Float[Array, "dim ..."]) -> Float[Array
     return a[:, None] * b[None, :]
 
 
+#: Up to this dimension triangular algorithms are written out; above it they are loops or library
+#: calls, because a program grows with the square of what is written out.
+WRITTEN_OUT = 6
+
+
+def _triangular(
+    factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."], transpose: bool
+) -> Float[Array, "dim ..."]:
+    """L⁻¹ b or L⁻ᵀ b by the linear algebra library, a chain at a time."""
+    batch = jnp.broadcast_shapes(factor.shape[2:], rhs.shape[1:])
+    matrix = jnp.broadcast_to(jnp.moveaxis(factor, (0, 1), (-2, -1)), (*batch, *factor.shape[:2]))
+    vector = jnp.broadcast_to(jnp.moveaxis(rhs, 0, -1), (*batch, rhs.shape[0]))[..., None]
+    solved = lax.linalg.triangular_solve(
+        matrix, vector, left_side=True, lower=True, transpose_a=transpose
+    )
+    return jnp.moveaxis(solved[..., 0], -1, 0)
+
+
 def solve_lower(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."]
 ) -> Float[Array, "dim ..."]:
     """L⁻¹ b by forward substitution, a column at a time."""
+    if rhs.shape[0] > WRITTEN_OUT:
+        return _triangular(factor, rhs, transpose=False)
     out: list[Array] = []
     rest = rhs
     for j in range(rhs.shape[0]):
@@ -122,6 +141,8 @@ def solve_upper(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."]
 ) -> Float[Array, "dim ..."]:
     """L⁻ᵀ b by back substitution; `factor` is the lower factor L."""
+    if rhs.shape[0] > WRITTEN_OUT:
+        return _triangular(factor, rhs, transpose=True)
     out: list[Array] = []
     rest = rhs
     for j in reversed(range(rhs.shape[0])):
@@ -135,19 +156,41 @@ def rank_one_update(
 ) -> Float[Array, "dim dim ..."]:
     """The Cholesky factor of L Lᵀ + x xᵀ (Golub and Van Loan, §6.5.4): d² work, backward stable."""
     n = vector.shape[0]
-    rows = np.arange(n).reshape((n,) + (1,) * (vector.ndim - 1))
+    if n > WRITTEN_OUT:
+        return _rank_one_loop(factor, vector)
     columns: list[Array] = []
     rest = vector
-    # Every column keeps its full length: written with slices that shrink, the compiler needs
-    # minutes from 16 dimensions on.
     for k in range(n):
-        diagonal, entry = factor[k, k], rest[k]
+        diagonal = factor[k, k]
+        radius = jnp.sqrt(diagonal * diagonal + rest[0] * rest[0])
+        cosine, sine = radius / diagonal, rest[0] / diagonal
+        below = (factor[k + 1 :, k] + sine * rest[1:]) / cosine
+        rest = cosine * rest[1:] - sine * below
+        zeros = jnp.zeros((k, *radius.shape), radius.dtype)
+        columns.append(jnp.concatenate([zeros, radius[None], below]))
+    return jnp.stack(columns, axis=1)
+
+
+def _rank_one_loop(
+    factor: Float[Array, "dim dim ..."], vector: Float[Array, "dim ..."]
+) -> Float[Array, "dim dim ..."]:
+    """The same as a loop over columns."""
+    n = vector.shape[0]
+    rows = jnp.arange(n).reshape((n,) + (1,) * (vector.ndim - 1))
+
+    def one(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        factor, rest = carry
+        column = lax.dynamic_index_in_dim(factor, k, 1, keepdims=False)
+        diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
+        entry = lax.dynamic_index_in_dim(rest, k, 0, keepdims=False)
         radius = jnp.sqrt(diagonal * diagonal + entry * entry)
         cosine, sine = radius / diagonal, entry / diagonal
-        below = (factor[:, k] + sine * rest) / cosine
-        rest = cosine * rest - sine * below
-        columns.append(jnp.where(rows > k, below, jnp.where(rows == k, radius, 0.0)))
-    return jnp.stack(columns, axis=1)
+        below = (column + sine * rest) / cosine
+        rest = jnp.where(rows > k, cosine * rest - sine * below, rest)
+        column = jnp.where(rows > k, below, jnp.where(rows == k, radius, column))
+        return lax.dynamic_update_index_in_dim(factor, column, k, 1), rest
+
+    return lax.fori_loop(0, n, one, (factor, vector))[0]
 
 
 def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes"]:

@@ -177,10 +177,14 @@ def svrg_sum_checks(name: str, shared: bool, bernoulli: bool) -> list[Check]:
     target = Target.of(policy._energy_of(state), state.data, at[0])
     steep = float(formula.gradient_size(point[None])[0])
     tuning = Tuning(step=jnp.asarray(1.0 / steep), beta=jnp.asarray(1.0))
-    chain = policy.kernel.refresh(state.chain._replace(theta=at[0]), target, tuning)
     noise = Noise(normal=jnp.zeros_like(at[0]), uniform=(jnp.arange(n)[None] + 0.5) / n)
-    moved, _ = policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)
-    estimates = (flat(at[1]) - flat(moved.theta)) * steep
+
+    @eqx.filter_jit
+    def step(policy: Thompson, chain: Any, target: Target) -> Any:
+        chain = policy.kernel.refresh(chain._replace(theta=at[0]), target, tuning)
+        return policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)[0].theta
+
+    estimates = (flat(at[1]) - flat(step(policy, state.chain, target))) * steep
     spread = n * steep + np.abs(point).max() * steep  # an estimate of one row is n times as large
     return [
         levels.close("mean", estimates.mean(axis=0), formula.gradient(point), ROUNDING * spread),

@@ -1,6 +1,7 @@
 """The energy and its gradient, in every form the library has, against the formula in float64."""
 
 import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -20,6 +21,7 @@ from proofs.energies import (
 from proofs.levels import require
 from proofs.targets import (
     SETTINGS,
+    Formula,
     Problem,
     agent,
     flat,
@@ -60,8 +62,8 @@ def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
 
 
 @eqx.filter_jit
-def evaluate(target: Target, theta: Any, memo: Any) -> Any:
-    return target.evaluate(theta, memo, jnp.zeros((0,)))
+def evaluate(target: Target, theta: Any, memo: Any, luck: Any) -> Any:
+    return target.evaluate(theta, memo, luck)
 
 
 class Measured(eqx.Module):
@@ -78,7 +80,9 @@ class Measured(eqx.Module):
         memo = target.begin(state.chain.memo, origin)
         values, gradients = [], []
         for point in points:
-            value, gradient, memo = evaluate(target, unflat(point, data.spec), memo)
+            value, gradient, memo = evaluate(
+                target, unflat(point, data.spec), memo, jnp.zeros((0,))
+            )
             values.append(float(value))
             gradients.append(flat(gradient))
         return cls(np.array(values) - values[0], np.array(gradients))
@@ -151,8 +155,8 @@ def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> t
     state = learned(policy, data, chains)
     first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
     target = Target.of(policy._energy_of(state), state.data, first)
-    memo = target.begin(state.chain.memo, first)
-    _, gradient, _ = target.evaluate(theta, memo, luck)
+    memo = eqx.filter_jit(Target.begin)(target, state.chain.memo, first)
+    _, gradient, _ = evaluate(target, theta, memo, luck)
     return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
 
 
@@ -218,35 +222,58 @@ def played_so_far(
     return out
 
 
-@pytest.mark.parametrize("name", ["fglmcts", "sfglmcts"])
+@functools.cache
+def run_of(name: str, b: float) -> tuple[Thompson, list[tuple[ThompsonState, Problem]]]:
+    """An agent and its run of 3000 rounds at three of them."""
+    policy = agent(name, lam=0.5, b=b, s=50.0, steps=10)
+    return policy, played_so_far(policy, 3000, [300, 1100, 3000])
+
+
+def pruned_checks(
+    evaluator: Any, memo: Anchored, state: ThompsonState, formula: Formula, label: str
+) -> list[levels.Check]:
+    """The pruned bonus near the chain's θ, far from it and back, and the full pass too."""
+    seen, rows = formula.problem, state.data.rows
+    centre = flat(state.chain.theta)
+    scales = np.repeat([0.001, 0.003, 0.01, 0.03, 1.0, 30.0, 0.003, 0.01], 8)[:, None]
+    moves = levels.generator_for(label).normal(size=(len(scales), len(centre)))
+    points = (centre + scales * moves).astype(np.float32).astype(np.float64)
+    # Where two arms are level to float32 accuracy, either one is right.
+    points = points[bonus_of(formula, points)[2] > 1e-5 * (1.0 + scales[:, 0])]
+    assert len(points) > 32
+    assert isinstance(evaluator, Pruned) and rows is not None
+    checks, after = evaluator_checks(evaluator, rows, memo, formula, points, label)
+    assert int(after.anchors) > int(memo.anchors) or seen.rounds <= CHUNK
+    whole = FullPass(bonus=evaluator.bonus, spec=seen.spec)
+    more, _ = evaluator_checks(whole, rows, (), formula, points, f"{label}, full pass")
+    return checks + more
+
+
+@pytest.mark.parametrize("name", ["fglmcts", pytest.param("sfglmcts", marks=pytest.mark.slow)])
 def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str) -> None:
-    """From the memo that the run has, near its own θ, far from it and back."""
-    rounds, stops = 3000, [300, 1100, 3000]
+    """From the memo that the run has, whether the cap binds or not."""
     pruned = 0
     for b in (2.0, 1000.0):
-        policy = agent(name, lam=0.5, b=b, s=50.0, steps=10)
-        for state, seen in played_so_far(policy, rounds, stops):
-            formula = formula_of(policy, seen)
-            rng = levels.generator_for(f"pruned {name} {b} {seen.rounds}")
-            centre = flat(state.chain.theta)
-            scales = np.repeat([0.001, 0.003, 0.01, 0.03, 1.0, 30.0, 0.003, 0.01], 8)[:, None]
-            moves = rng.normal(size=(len(scales), len(centre)))
-            points = (centre + scales * moves).astype(np.float32).astype(np.float64)
-            # Where two arms are level to float32 accuracy, either one is right.
-            points = points[bonus_of(formula, points)[2] > 1e-5 * (1.0 + scales[:, 0])]
-            assert len(points) > 32
-            evaluator = policy._energy_of(state).bonus
-            assert isinstance(evaluator, Pruned)
-            memo, rows = state.chain.memo, state.data.rows
-            assert isinstance(memo, Anchored) and rows is not None
+        policy, stops = run_of(name, b)
+        for state, seen in stops:
+            evaluator, memo = policy._energy_of(state).bonus, state.chain.memo
             pruned += int(memo.filled) < 0.8 * seen.rounds
-            text = f"{name}, b = {b}, {seen.rounds} rounds"
-            checks, after = evaluator_checks(evaluator, rows, memo, formula, points, text)
-            assert int(after.anchors) > int(memo.anchors) or seen.rounds <= CHUNK
-            whole = FullPass(bonus=evaluator.bonus, spec=seen.spec)
-            more, _ = evaluator_checks(whole, rows, (), formula, points, f"{text}, full pass")
-            require(checks + more)
+            label = f"pruned {name} {b} {seen.rounds}"
+            require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
     assert pruned, "nothing was pruned: the comparison is empty"
+
+
+@pytest.mark.parametrize("s", [3.0, 50.0])
+def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
+    """Over the histories of a run with the hard cap, with nothing settled before."""
+    _, stops = run_of("fglmcts", 2.0)
+    policy = agent("sfglmcts", lam=0.5, b=2.0, s=s)
+    for state, seen in stops:
+        evaluator = policy.energy(seen.spec, ()).bonus
+        assert evaluator is not None
+        memo = evaluator.reserve(evaluator.init(()), 3000)
+        label = f"pruned {s} {seen.rounds}"
+        require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
 
 
 @pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])

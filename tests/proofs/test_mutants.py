@@ -91,6 +91,8 @@ class Mutant:
     broken: str
     caught_by: tuple[tuple[Callable[[str], list[Check]], str], ...]
     names: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: How many of the checks are quick tests.
+    quick: int = 1
 
     def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Compile the function anew with the line broken, and put it in its place."""
@@ -110,7 +112,7 @@ MUTANTS = (
         "step",
         "0.5 * (square(normal) - square(backward))",
         "0.0 * square(normal)",
-        ((gaussian, "malats"), (gaussian, "pmalats")),
+        ((gaussian, "malats"), (gaussian, "pmalats"), (target, "fgmalats")),
     ),
     Mutant(
         "gradient sign reversed in the backward density",
@@ -151,6 +153,7 @@ MUTANTS = (
         "bonus.evaluate(memo, self.data.rows, theta, luck)",
         "bonus.evaluate(memo, self.data.rows, self.origin, luck)",
         ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
+        quick=3,
     ),
     Mutant(
         "bonus over the played arm only",
@@ -160,6 +163,7 @@ MUTANTS = (
         "played_arm_bonus(self.spec, self.bonus, theta, chunk)",
         ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
         {"played_arm_bonus": played_arm_bonus},
+        quick=3,
     ),
     Mutant(
         "cap left out of the gradient",
@@ -184,6 +188,7 @@ MUTANTS = (
         "(rows.filled / self.batch) * change",
         "change",
         ((batches, "svrgfglmcts"), (gaussian, "svrglmcts")),
+        quick=2,
     ),
     Mutant(
         "underdamped noise without γ",
@@ -239,9 +244,15 @@ MUTANTS = (
 @pytest.mark.parametrize(
     ("mutant", "check", "name"),
     [
-        pytest.param(mutant, check, name, id=f"{mutant.what} - {check.__name__} {name}")
+        pytest.param(
+            mutant,
+            check,
+            name,
+            id=f"{mutant.what}: {check.__name__} {name}",
+            marks=() if number < mutant.quick else pytest.mark.slow,
+        )
         for mutant in MUTANTS
-        for check, name in mutant.caught_by
+        for number, (check, name) in enumerate(mutant.caught_by)
     ],
 )
 def test_the_proofs_notice(
