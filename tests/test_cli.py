@@ -47,10 +47,20 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return call
 
 
+#: The command line; a test run that was started in the background ignores Ctrl-C, and so would a
+#: plain `python -m feelgood`.
+LISTENING_TO_CTRL_C = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from feelgood.cli import main
+main()
+"""
+
+
 def process(*arguments: object, **env: str) -> subprocess.Popen[str]:
     """`feelgood ARGUMENTS` as a process of its own."""
     return subprocess.Popen(
-        [sys.executable, "-m", "feelgood", *map(str, arguments)],
+        [sys.executable, "-c", LISTENING_TO_CTRL_C, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -15,7 +15,7 @@ from feelgood.lanes import LaneKeys
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 SHAPES = [(), (2, 3)]
-DIMS = [1, 5]
+DIMS = [1, 5, 9]
 
 
 def random(*shape: int) -> np.ndarray:

@@ -37,7 +37,7 @@ def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
             numbers = (int(head), int(tail)) if colon else (0, int(head))
         except ValueError:
             raise wrong from None
-        seeds = range(*numbers) if numbers[0] >= 0 else ()
+        seeds = range(*numbers)
     elif isinstance(seeds, int):
         seeds = range(seeds)
     try:

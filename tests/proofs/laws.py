@@ -137,7 +137,9 @@ def frictions(policy: Thompson, tuning: Any, spec: Spec) -> np.ndarray:
     return by_parameter(gamma * scale, spec)
 
 
-def gaussian_checks(policy: Thompson, data: Problem, label: str, draws: int = 2) -> list[Check]:
+def gaussian_checks(
+    policy: Thompson, data: Problem, label: str, draws: int = 2, chains: int = CHAINS
+) -> list[Check]:
     """The kernel has its stationary law on the linear-Gaussian target.
 
     Half of the chains start in that law, which they must keep; the others start three times as
@@ -147,7 +149,7 @@ def gaussian_checks(policy: Thompson, data: Problem, label: str, draws: int = 2)
     if kernel is SVRGLMC:
         return svrg_checks(policy, data, label)
     target = Gaussian.of(policy, data)
-    state = learned(policy, data, CHAINS)
+    state = learned(policy, data, chains)
     covariance, d = target.posterior, len(target.mean)
     if not policy.kernel.adjusted:
         tuning = tuning_of(policy, state)
@@ -157,8 +159,8 @@ def gaussian_checks(policy: Thompson, data: Problem, label: str, draws: int = 2)
         assert linear.forgets(draws * policy.steps) < 1e-4
         covariance = linear.stationary()
     rng = levels.generator_for(label)
-    white = rng.normal(size=(CHAINS, len(covariance)))
-    white[CHAINS // 2 :] *= 3.0
+    white = rng.normal(size=(chains, len(covariance)))
+    white[chains // 2 :] *= 3.0
     start = white @ np.linalg.cholesky(covariance).T
     velocity = start[:, d:] if len(covariance) > d else None
     state = starting_at(state, target.mean + start[:, :d], velocity)

@@ -36,6 +36,7 @@ from feelgood import TESTBEDS, Spec
 from feelgood.bonus import CHUNK, Anchored, Columns, FeelGood, FullPass, Pruned, SmoothedFeelGood
 from feelgood.energy import Target
 from feelgood.policies.thompson import Thompson, ThompsonState
+from feelgood.types import Likelihood
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
@@ -64,6 +65,30 @@ def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
 @eqx.filter_jit
 def evaluate(target: Target, theta: Any, memo: Any, luck: Any) -> Any:
     return target.evaluate(theta, memo, luck)
+
+
+@pytest.mark.parametrize(
+    "shared",
+    [pytest.param(False, marks=pytest.mark.slow, id="disjoint"), pytest.param(True, id="shared")],
+)
+def test_many_arms_and_dimensions(shared: bool) -> None:
+    """Above some sizes the same mathematics is computed by other means."""
+    rewards: Likelihood = "bernoulli" if shared else "squared"
+    spec = Spec(arms=20, dim=12 if shared else 2, shared=shared, rewards=rewards)
+    policy = agent("fglmcts", **(SETTINGS | {"lam": 0.7, "b": 1.5}))
+    data = problem(spec, 40)
+    require(energy_checks(policy, data, f"many {shared}", HARD))
+    formula = formula_of(policy, data)
+    points = points_for([formula], f"many, one chain {shared}", 6)
+    alone = Measured.of(policy, data, points)
+    size, steep = formula.size(points) + formula.size(points[:1]), formula.gradient_size(points)
+    rise, gradients = formula.value(points) - formula.value(points[:1]), formula.gradient(points)
+    require(
+        [
+            levels.close("value", alone.rise, rise, ROUNDING * size),
+            levels.close("gradient", alone.gradients, gradients, ROUNDING * steep[:, None]),
+        ]
+    )
 
 
 class Measured(eqx.Module):
@@ -194,7 +219,7 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
         state = policy.update(state, contexts[t], arm, rewards[t, arm])
         return state, arms.at[t].set(arm)
 
-    return jax.lax.fori_loop(*window, one, carry)
+    return jax.lax.fori_loop(window[0], window[1], one, carry)
 
 
 def played_so_far(

@@ -15,6 +15,7 @@ from feelgood import Spec
 from feelgood.policies.thompson import Thompson
 
 DISJOINT = problem(Spec(arms=2, dim=3), 40)
+LARGE = problem(Spec(arms=3, dim=12, shared=True), 60)
 SHARED = problem(Spec(arms=3, dim=3, shared=True), 40)
 
 
@@ -38,3 +39,10 @@ def test_one_parameter_block_an_arm(name: str) -> None:
 @pytest.mark.parametrize("name", PLAIN)
 def test_shared_parameters_and_a_constant_step(name: str) -> None:
     require(gaussian_checks(in_absolute_units(name, SHARED), SHARED, f"{name}, shared"))
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if proof_agent(name).preconditioned])
+def test_preconditioners_of_many_dimensions(name: str) -> None:
+    """Above some dimension factors are updated and solved by other means."""
+    policy = proof_agent(name, steps=40)
+    require(gaussian_checks(policy, LARGE, f"{name}, large", chains=8192))

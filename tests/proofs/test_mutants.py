@@ -100,7 +100,7 @@ class Mutant:
         source = textwrap.dedent(inspect.getsource(original))
         assert source.count(self.line) == 1, f"'{self.line}' is gone: change this mutant with it"
         module = sys.modules[original.__module__]
-        namespace = vars(module) | self.names
+        namespace = {**vars(module), **self.names}
         exec(source.replace(self.line, self.broken), namespace)
         monkeypatch.setattr(self.owner, self.function, namespace[self.function])
 
