@@ -22,5 +22,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if LEDGER.made:
         terminalreporter.write_line(
             f"proofs: {LEDGER.made} random comparisons, smallest p-value {LEDGER.smallest:.2g}, "
-            f"false-alarm rate of the suite at most {FAMILY:g}"
+            f"false-alarm rate of the suite at most {FAMILY:g}; largest other error "
+            f"{LEDGER.largest:.2g} of its tolerance"
         )

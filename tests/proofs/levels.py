@@ -46,10 +46,12 @@ class Check:
 
 @dataclasses.dataclass
 class Ledger:
-    """How many random comparisons were made, and the smallest p-value among them."""
+    """How many random comparisons were made, and how near the nearest came to failing."""
 
     made: int = 0
     smallest: float = 1.0
+    #: The largest error of the other comparisons, in units of its tolerance.
+    largest: float = 0.0
 
 
 LEDGER = Ledger()
@@ -61,6 +63,8 @@ def require(checks: Sequence[Check]) -> None:
     p_values = [check.p_value for check in checks if check.p_value is not None]
     LEDGER.made += len(p_values)
     LEDGER.smallest = min([LEDGER.smallest, *p_values])
+    errors = [check.excess for check in checks if check.excess is not None]
+    LEDGER.largest = max([LEDGER.largest, *errors])
     failed = [check for check in checks if not check.ok]
     assert not failed, "\n".join(str(check) for check in failed)
 

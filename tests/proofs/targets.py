@@ -124,22 +124,29 @@ class Formula:
         return np.stack(sides, axis=-1)
 
     def size(self, theta: np.ndarray) -> np.ndarray:
-        """Σ|terms| at θ [points, parameters]: what rounding errors are proportional to."""
+        """The sizes of all terms at θ [points, parameters]: rounding errors go with them.
+
+        A squared loss counts as (‖x‖‖θ‖ + |r|)²: it is computed from Σ x xᵀ and Σ r x.
+        """
         loss, bonus = self.terms(theta)
+        if self.problem.spec.rewards == "squared":
+            loss = self.eta * self._reach(theta) ** 2
         sizes = np.sum(np.abs(loss) + np.abs(bonus), axis=1)
         return sizes + self.rho * np.sum(theta**2, axis=1)
 
     def gradient_size(self, theta: np.ndarray) -> np.ndarray:
-        """The same for the gradient: Σ|slope|‖x‖ over all terms."""
+        """The same for the gradient."""
         data = self.problem
-        length = np.linalg.norm(data.features, axis=2)
-        f = theta @ data.played.T
-        slope = (
-            np.ones_like(f) if data.spec.rewards == "bernoulli" else 2.0 * np.abs(f - data.rewards)
-        )
-        played = length[np.arange(data.rounds), data.arms]
-        loss = self.eta * np.sum(slope * played, axis=1)
-        return loss + self.lam * np.sum(length.max(axis=1)) + 2.0 * self.rho * np.abs(theta).max()
+        reach = self._reach(theta)
+        slope = np.ones_like(reach) if data.spec.rewards == "bernoulli" else 2.0 * reach
+        loss = self.eta * np.sum(slope * np.linalg.norm(data.played, axis=1), axis=1)
+        bonus = self.lam * np.sum(np.linalg.norm(data.features, axis=2).max(axis=1))
+        return loss + bonus + 2.0 * self.rho * np.abs(theta).max(axis=1)
+
+    def _reach(self, theta: np.ndarray) -> np.ndarray:
+        """‖x‖‖θ‖ + |r| of every round."""
+        lengths = np.linalg.norm(self.problem.played, axis=1)
+        return lengths * np.linalg.norm(theta, axis=1)[:, None] + np.abs(self.problem.rewards)
 
     def corner_distance(self, theta: np.ndarray) -> np.ndarray:
         """How near θ [points, parameters] is to a corner of L, in units of the scores."""
