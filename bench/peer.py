@@ -4,15 +4,18 @@ Runs in the bench's own environment (`make bench` makes it), on one thread:
 
     bench/.venv/bin/python bench/peer.py --agent lmcts --dim 20 --rounds 1000 --seed 0
 
-The agents and the linear environment are the released ones, unchanged. The play loop is written
-here: it makes the same calls a round as the released one, less its logging to a tracking service.
+The agents, the linear environment and the play loop are the released ones, unchanged; the tracking
+service that the loop logs to every round is switched off (`wandb.init(mode="disabled")`).
 """
 
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import json
+import os
 import sys
+import tempfile
 import time
 import types
 from typing import Any
@@ -42,8 +45,9 @@ AGENTS = {
 def released(module: str) -> Any:
     """A module of the released package, whose top-level name is `src`.
 
-    Its `__init__` imports everything, down to a client of an online service that the linear agents
-    do not use. An empty package of that name with the same search path leaves all of it out.
+    Its `__init__` and its loop import everything, also the readers of the real datasets with what
+    those need. An empty package of that name with the same search path, and an empty module in
+    the readers' place, leave out what the linear agents do not use.
     """
     if "src" not in sys.modules:
         spec = importlib.util.find_spec("src")
@@ -52,6 +56,9 @@ def released(module: str) -> Any:
         package = types.ModuleType("src")
         package.__path__ = list(spec.submodule_search_locations)
         sys.modules["src"] = package
+        readers: Any = types.ModuleType("src.dataset")
+        readers.Dataset = None
+        sys.modules["src.dataset"] = readers
     return importlib.import_module(f"src.{module}")
 
 
@@ -95,24 +102,19 @@ def settings(agent: str, dim: int, rounds: int) -> dict[str, Any]:
 
 def play(agent: str, dim: int, rounds: int, seed: int) -> dict[str, Any]:
     """One run: CPU and wall-clock seconds for the rounds, and the final cumulative regret."""
+    # Not at the top: the package's loop imports it, our type checker's environment has none.
+    wandb = importlib.import_module("wandb")
     torch.manual_seed(seed)
-    info = settings(agent, dim, rounds)
     name, module = AGENTS[agent]
-    env = released("toy_example").LinearEnv(info)
-    player = getattr(released(module), name)(info)
-    arm_idx = torch.arange(ARMS)
-    regret = torch.zeros(rounds)
-
-    wall, cpu = time.perf_counter(), time.process_time()
-    total = 0.0
-    for t in range(rounds):
-        context = env.context()
-        arm = player.choose_arm(context, arm_idx)
-        reward = env.reward(context, arm)
-        total = total + env.get_reward_star(context) - env.get_mean_reward(context, arm)
-        regret[t] = total
-        player.update(arm, reward, context, arm_idx)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    info = settings(agent, dim, rounds)
+    info |= {"task_type": "linear", "agent": getattr(released(module), name)}
+    with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
+        wandb.init(mode="disabled", dir=scratch)
+        game = released("game").GameToy(info | {"out_dir": scratch})
+        wall, cpu = time.perf_counter(), time.process_time()
+        with contextlib.redirect_stdout(nowhere):
+            regret = game.run()
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return {
         "agent": agent,
         "rounds": rounds,

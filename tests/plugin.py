@@ -65,8 +65,8 @@ class Seesaw(Testbed):
     def context(self, key: Any, state: Any, t: Any) -> Any:
         return jax.random.normal(key, (1,))
 
-    def mean_rewards(self, state: Any, context: Any) -> Any:
+    def mean_rewards(self, state: Any, context: Any, t: Any) -> Any:
         return self.tilt * jnp.concatenate([context, -context])
 
-    def rewards(self, key: Any, state: Any, context: Any) -> Any:
-        return self.mean_rewards(state, context) + 0.1 * jax.random.normal(key, (2,))
+    def rewards(self, key: Any, state: Any, means: Any) -> Any:
+        return means + 0.1 * jax.random.normal(key, (2,))

@@ -244,7 +244,8 @@ def test_testbed_functions_are_pure(name: str) -> None:
     def look(testbed: Testbed, key: jax.Array) -> Any:
         state = testbed.init(key)
         context = testbed.context(key, state, jnp.asarray(3))
-        return state, context, testbed.rewards(key, state, context)
+        means = testbed.mean_rewards(state, context, jnp.asarray(3))
+        return state, context, testbed.rewards(key, state, means)
 
     for a, b in zip(*(jax.tree.leaves(look(testbed, key)) for _ in range(2)), strict=True):
         assert isinstance(a, jax.Array)

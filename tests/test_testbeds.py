@@ -51,11 +51,13 @@ def test_linear_contexts_parameters_and_noise_have_their_laws() -> None:
     block = environment(TESTBEDS["linear-20"].build(), range(seeds), rounds)
     contexts, rewards, means = (np.asarray(x, np.float64) for x in block)
     has_law(contexts, stats.norm.cdf)
-    has_law((rewards - means) / 0.5, stats.norm.cdf)
+    has_law((rewards - means)[:, 0] / 0.5, stats.norm.cdf)
+    # One number serves all arms of a round; of its rewards only one is ever seen.
+    np.testing.assert_allclose((rewards - means).std(axis=1), 0.0, atol=1e-6)
     # Correlations over 20,000 rounds have standard deviation 1/√20,000; 5 of these (6e-7 each).
     flat = np.moveaxis(contexts, 1, 0).reshape(4, -1)
-    noise = np.moveaxis(rewards - means, 1, 0).reshape(5, -1)
-    off = np.corrcoef(np.vstack([flat, noise])) - np.eye(9)
+    noise = (rewards - means)[:, 0].reshape(1, -1)
+    off = np.corrcoef(np.vstack([flat, noise])) - np.eye(5)
     assert np.abs(off).max() < 5 / np.sqrt(seeds * rounds)
     # The means are linear in the context, with one block an arm, θ ~ N(0, 1).
     theta = []
@@ -82,7 +84,7 @@ def test_no_block_feature_is_ever_built() -> None:
     assert testbed.spec.context_shape == (400,)
     state = jax.eval_shape(testbed.init, jax.random.key(0))
     assert state.theta.shape == (400, 5)
-    program = jax.make_jaxpr(testbed.mean_rewards)(state, jax.numpy.zeros(400))
+    program = jax.make_jaxpr(testbed.mean_rewards)(state, jax.numpy.zeros(400), 0)
     sizes = [v.aval.size for eqn in program.eqns for v in eqn.outvars]
     assert max(sizes) <= 2000
 
@@ -120,6 +122,12 @@ def test_logistic_rewards_are_bernoulli_with_the_mean_they_say() -> None:
     block = environment(Logistic(dim=3, arms=4, norm=3.0), range(50), 200)
     rewards, means = np.asarray(block.rewards, np.float64), np.asarray(block.means, np.float64)
     assert set(np.unique(rewards)) == {0.0, 1.0}
+    # One uniform serves all arms of a round, so within a round the larger mean never loses.
+    order = np.argsort(means, axis=1)
+    assert (np.diff(np.take_along_axis(rewards, order, axis=1), axis=1) >= 0).all()
+    # For independent draws take one arm a round, a different one each time.
+    arm = np.arange(200)[:, None, None] % 4
+    rewards, means = (np.take_along_axis(x, arm, axis=1) for x in (rewards, means))
     edges = np.quantile(means, np.linspace(0, 1, 11))
     for low, high in itertools.pairwise(edges):
         inside = (means >= low) & (means <= high)

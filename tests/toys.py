@@ -26,11 +26,11 @@ class Coins(Testbed):
     def context(self, key: Any, state: Any, t: Any) -> Any:
         return jax.random.normal(key, (2,))
 
-    def mean_rewards(self, state: Any, context: Any) -> Any:
+    def mean_rewards(self, state: Any, context: Any, t: Any) -> Any:
         return jnp.arange(3.0)
 
-    def rewards(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.arange(3.0) + jax.random.normal(key, (3,))
+    def rewards(self, key: Any, state: Any, means: Any) -> Any:
+        return means + jax.random.normal(key, (3,))
 
 
 class Doomed(Policy):

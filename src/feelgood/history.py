@@ -266,11 +266,14 @@ def scaled_identity(
 
 
 def update_factor(
-    factor: Float[Array, "dim dim blocks *lanes"],
-    x: Float[Array, "dim *lanes"],
+    factor: Float[Array, "rows dim blocks *lanes"],
+    x: Float[Array, "rows *lanes"],
     block: Float[Array, "blocks *lanes"],
-) -> Float[Array, "dim dim blocks *lanes"]:
-    """Rank-one update of the Cholesky factor of the played block."""
-    current = lanes.pick(jnp.moveaxis(factor, 2, 0), block[:, None, None])
+) -> Float[Array, "rows dim blocks *lanes"]:
+    """Rank-one update of the Cholesky factor of the played block, and of rows below it."""
+    current = factor[:, :, 0] * block[0]
+    for a in range(1, block.shape[0]):
+        current = current + factor[:, :, a] * block[a]
+    current, x = lax.optimization_barrier((current, x))
     updated = lanes.rank_one_update(current, x)
     return jnp.where(block > 0, updated[:, :, None], factor)

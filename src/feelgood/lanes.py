@@ -152,43 +152,46 @@ def solve_upper(
 
 
 def rank_one_update(
-    factor: Float[Array, "dim dim ..."], vector: Float[Array, "dim ..."]
-) -> Float[Array, "dim dim ..."]:
-    """The Cholesky factor of L Lᵀ + x xᵀ (Golub and Van Loan, §6.5.4): d² work, backward stable."""
-    n = vector.shape[0]
+    factor: Float[Array, "rows dim ..."], vector: Float[Array, "rows ..."]
+) -> Float[Array, "rows dim ..."]:
+    """The lower factor L' with L' L'ᵀ = L Lᵀ + x xᵀ, by one Givens rotation a column.
+
+    Golub and Van Loan, Matrix Computations, §6.5.4: d² work, backward stable. `factor` may have
+    more rows than columns: a row w = L⁻¹b below L, with r below x, becomes L'⁻¹(b + r x).
+    """
+    n = factor.shape[1]
     if n > WRITTEN_OUT:
         return _rank_one_loop(factor, vector)
     columns: list[Array] = []
     rest = vector
     for k in range(n):
+        # One reciprocal a column, used often, so that each column is one kernel on CPU.
         diagonal = factor[k, k]
-        radius = jnp.sqrt(diagonal * diagonal + rest[0] * rest[0])
-        cosine, sine = radius / diagonal, rest[0] / diagonal
-        below = (factor[k + 1 :, k] + sine * rest[1:]) / cosine
-        rest = cosine * rest[1:] - sine * below
-        zeros = jnp.zeros((k, *radius.shape), radius.dtype)
-        columns.append(jnp.concatenate([zeros, radius[None], below]))
+        inverse = lax.rsqrt(diagonal * diagonal + rest[0] * rest[0])
+        cosine, sine = diagonal * inverse, rest[0] * inverse
+        zeros = jnp.zeros((k, *inverse.shape), inverse.dtype)
+        columns.append(jnp.concatenate([zeros, cosine * factor[k:, k] + sine * rest]))
+        rest = cosine * rest[1:] - sine * factor[k + 1 :, k]
     return jnp.stack(columns, axis=1)
 
 
 def _rank_one_loop(
-    factor: Float[Array, "dim dim ..."], vector: Float[Array, "dim ..."]
-) -> Float[Array, "dim dim ..."]:
+    factor: Float[Array, "rows dim ..."], vector: Float[Array, "rows ..."]
+) -> Float[Array, "rows dim ..."]:
     """The same as a loop over columns."""
-    n = vector.shape[0]
-    rows = jnp.arange(n).reshape((n,) + (1,) * (vector.ndim - 1))
+    count, n = factor.shape[:2]
+    rows = jnp.arange(count).reshape((count,) + (1,) * (vector.ndim - 1))
 
     def one(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         factor, rest = carry
         column = lax.dynamic_index_in_dim(factor, k, 1, keepdims=False)
         diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
         entry = lax.dynamic_index_in_dim(rest, k, 0, keepdims=False)
-        radius = jnp.sqrt(diagonal * diagonal + entry * entry)
-        cosine, sine = radius / diagonal, entry / diagonal
-        below = (column + sine * rest) / cosine
-        rest = jnp.where(rows > k, cosine * rest - sine * below, rest)
-        column = jnp.where(rows > k, below, jnp.where(rows == k, radius, column))
-        return lax.dynamic_update_index_in_dim(factor, column, k, 1), rest
+        inverse = lax.rsqrt(diagonal * diagonal + entry * entry)
+        cosine, sine = diagonal * inverse, entry * inverse
+        rotated = jnp.where(rows >= k, cosine * column + sine * rest, column)
+        rest = jnp.where(rows > k, cosine * rest - sine * column, rest)
+        return lax.dynamic_update_index_in_dim(factor, rotated, k, 1), rest
 
     return lax.fori_loop(0, n, one, (factor, vector))[0]
 

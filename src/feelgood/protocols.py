@@ -18,6 +18,9 @@ class Testbed(eqx.Module):
     round `t`, `mean_rewards` the expected reward of every arm there, and `rewards` one noisy
     reward of **every** arm: all agents then meet the same contexts and the same luck. The engine
     lifts these functions over rounds and seeds.
+
+    The luck of a round may be one number for all its arms. Only one of the rewards is ever seen,
+    so no agent's law changes, and agents that play different arms are compared more closely.
     """
 
     __test__: ClassVar[bool] = False
@@ -41,14 +44,16 @@ class Testbed(eqx.Module):
         """The context of round `t`, of shape `spec.context_shape`."""
 
     @abstractmethod
-    def mean_rewards(self, state: Any, context: Float[Array, "..."]) -> Float[Array, " arms"]:
-        """Expected reward of each arm in this context."""
+    def mean_rewards(
+        self, state: Any, context: Float[Array, "..."], t: Int[Array, ""]
+    ) -> Float[Array, " arms"]:
+        """Expected reward of each arm in this context of round `t`."""
 
     @abstractmethod
     def rewards(
-        self, key: Key[Array, ""], state: Any, context: Float[Array, "..."]
+        self, key: Key[Array, ""], state: Any, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
-        """One noisy reward of each arm in this context."""
+        """One noisy reward of each arm, given the expected ones."""
 
 
 class Policy(eqx.Module):
@@ -73,6 +78,21 @@ class Policy(eqx.Module):
         self, key: AnyKey, state: Any, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], Any]:
         """Choose an arm."""
+
+    def noise(self, key: Key[Array, ""], spec: Spec) -> Float[Array, " numbers"]:
+        """All random numbers of one round of one chain. Optional, together with `decide`.
+
+        A policy whose numbers do not depend on its state may define both. The engine then draws
+        the numbers of many rounds at once, several times faster than a few at a time, and calls
+        `decide` instead of `act`. The key is the one `act` would get; so must the decision be.
+        """
+        raise NotImplementedError
+
+    def decide(
+        self, noise: Float[Array, "numbers *lanes"], state: Any, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], Any]:
+        """As `act`, with the round's `noise` drawn already."""
+        raise NotImplementedError
 
     @abstractmethod
     def update(

@@ -38,12 +38,14 @@ from feelgood.protocols import Policy, Testbed
 from feelgood.types import Spec
 
 ENVIRONMENT, AGENT = 0, 1
-MIN_BLOCK, MAX_BLOCK = 64, 4096
+MIN_BLOCK, MAX_BLOCK = 64, 2048
 BLOCK_BYTES = 64 * 2**20
 #: Draws with the final data from which the effective sample size is estimated.
 REDRAWS = 200
 #: A call into the compiled program aims at this long, so that progress and Ctrl-C are prompt.
 CALL_SECONDS = 0.4
+#: Rounds of the first call, before it is known how long one takes.
+FIRST_CALL = 256
 
 
 class Interrupted(Exception):
@@ -117,15 +119,15 @@ class _BlockMaker(eqx.Module):
             return jax.vmap(jax.vmap(function, in_axes=(None, 0, 0)), in_axes=(0, 0, 0))
 
         contexts = staged(each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns))
-        means = each(lambda s, x, _: testbed.mean_rewards(s, x))(states, contexts, turns)
-        rewards = each(lambda s, k, x: testbed.rewards(k, s, x))(states, luck, contexts)
+        means = each(testbed.mean_rewards)(states, contexts, turns)
+        rewards = each(lambda s, k, mean: testbed.rewards(k, s, mean))(states, luck, means)
         return Block(contexts=contexts, rewards=rewards, means=means)
 
 
-def _seeds_last(block: Block) -> Block:
+def _seeds_last(drawn: Any) -> Any:
     """Seeds from the first axis to the last. A program of its own: fused into the draws, the
     transposition makes them several times slower."""
-    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), block)
+    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), drawn)
 
 
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
@@ -200,6 +202,23 @@ class Played(NamedTuple):
     health: dict[str, Float[Array, "block *lanes"]]
 
 
+class _NoiseMaker(eqx.Module):
+    """Draws a policy's noise of many rounds, seeds first; see `Policy.noise`."""
+
+    spec: Spec = eqx.field(static=True)
+    length: int = eqx.field(static=True)
+
+    def __call__(
+        self, policy: Policy, keys: Key[Array, "*seeds"], first: Int[Array, ""]
+    ) -> Float[Array, "seeds block numbers"]:
+        keys = keys.reshape(-1)
+        # As `lanes.fold_in(keys, t + 1)` in the round; the barrier is that of `_BlockMaker`.
+        rounds = first + 1 + jnp.arange(self.length)
+        fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
+        each = lax.optimization_barrier(fold(keys, rounds))
+        return jax.vmap(jax.vmap(lambda key: policy.noise(key, self.spec)))(each)
+
+
 def _strongly_typed(playing: Playing) -> Playing:
     """The same without weak types: a state that gains or loses one would compile anew."""
 
@@ -233,6 +252,7 @@ def _play(
     policy: Policy,
     keys: AnyKey,
     block: Block,
+    noise: Float[Array, "block numbers *seeds"] | None,
     first: Int[Array, ""],
     offset: Int[Array, ""],
     count: Int[Array, ""],
@@ -257,7 +277,10 @@ def _play(
         (state, diverged_at), record = carry
         t = first + i
         context = lanes.tile(row(block.contexts, i), settings)
-        arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
+        if noise is None:
+            arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
+        else:
+            arm, state = policy.decide(lanes.tile(row(noise, i), settings), state, context)
         reward = lanes.pick(lanes.tile(row(block.rewards, i), settings), lanes.one_hot(arm, arms))
         state = policy.update(state, context, arm, reward)
         broken = ~jnp.isfinite(policy.probe(state)) & (diverged_at < 0)
@@ -288,13 +311,13 @@ def _redraw(
 
 
 def _regret(
-    means: Float[Array, "block arms seeds"], arms: Int[Array, "block lanes"]
-) -> Float[Array, "block lanes"]:
+    means: Float[np.ndarray, "rounds arms seeds"], arms: Int[np.ndarray, "rounds lanes"]
+) -> Float[np.ndarray, "rounds lanes"]:
     """max_a mean_a − mean_played, for every round and chain."""
     settings = arms.shape[-1] // means.shape[-1]
-    best = lanes.tile(means.max(axis=1), settings)
-    got = jnp.take_along_axis(lanes.tile(means, settings), arms[:, None], axis=1)[:, 0]
-    return best - got
+    by_setting = arms.reshape(len(arms), settings, -1)
+    got = np.take_along_axis(means[:, None], by_setting[:, :, None], axis=2)[:, :, 0]
+    return (means.max(axis=1)[:, None] - got).reshape(arms.shape)
 
 
 # ---- the run --------------------------------------------------------------------------------
@@ -388,6 +411,15 @@ class _GroupRun:
         self.compile_s += seconds
         return program
 
+    def _noise(self, keys: AnyKey, first: np.int32) -> Float[Array, "block numbers seeds"] | None:
+        """The agent's noise of a block, where it can be drawn ahead."""
+        if type(self.policy).noise is Policy.noise:
+            return None
+        make = _NoiseMaker(spec=self.testbed.spec, length=self.length)
+        args = (self.policy, keys.keys if isinstance(keys, LaneKeys) else keys, first)
+        drawn = self._compiled(make, *args, quickly=True)(*args)
+        return self._compiled(_seeds_last, drawn, quickly=True)(drawn)
+
     def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
         if jax.eval_shape(self.policy.redraw, keys, playing.state) is None:
@@ -407,35 +439,37 @@ class _GroupRun:
         chains = self.chains
         tally = Tally(self.rounds, chains, self.testbed.spec.arms, names)
         make = _BlockMaker(length=self.length)
-        count = 16
+        count = FIRST_CALL
         for start in range(0, self.rounds, self.length):
-            first = jnp.asarray(start)
+            first = np.int32(start)
             args = (self.testbed, self.seeds, first)
             block = self._compiled(make, *args, quickly=True)(*args)
             block = self._compiled(_seeds_last, block, quickly=True)(block)
-            means = block.means
+            noise = self._noise(keys, first)
+            means = np.asarray(block.means)
             if chains == 1:
-                block = jax.tree.map(lambda x: x[..., 0], block)
+                block, noise = jax.tree.map(lambda x: x[..., 0], (block, noise))
             stop = min(self.length, self.rounds - start)
             room = self.rounds if self.room_at_once else start + self.length
             playing = playing._replace(state=self.policy.reserve(playing.state, room))
             offset = 0
             while offset < stop:
                 count = min(count, stop - offset)
-                call = (playing, self.policy, keys, block, first)
-                window = (jnp.asarray(offset), jnp.asarray(count))
+                call = (playing, self.policy, keys, block, noise, first)
+                window = (np.int32(offset), np.int32(count))
                 program = self._compiled(_play, *call, *window, donate=(0,))
                 began = time.perf_counter()
                 playing, record = program(*call, *window)
-                record = jax.tree.map(lambda x: x.reshape(x.shape[0], chains), record)
-                regret = self._compiled(_regret, means, record.arms, quickly=True)(
-                    means, record.arms
-                )
-                rows = slice(offset, offset + count)
+
+                def played(values: Array, offset: int = offset, count: int = count) -> np.ndarray:
+                    rows = np.asarray(values)[offset : offset + count]
+                    return rows.reshape(count, chains)
+
+                arms = played(record.arms)
                 tally.add(
-                    np.asarray(regret)[rows],
-                    np.asarray(record.arms)[rows],
-                    {name: np.asarray(v)[rows] for name, v in record.health.items()},
+                    _regret(means[offset : offset + count], arms),
+                    arms,
+                    {name: played(values) for name, values in record.health.items()},
                 )
                 seconds = time.perf_counter() - began
                 advance(count * chains)

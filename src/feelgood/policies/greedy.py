@@ -7,7 +7,6 @@ from jaxtyping import Array, Float, Int
 
 from feelgood import lanes, models
 from feelgood.lanes import AnyKey
-from feelgood.policies import ridge
 from feelgood.policies.ridge import RidgePolicy, RidgeState
 from feelgood.protocols import AGENTS, Policy
 from feelgood.settings import setting
@@ -44,7 +43,7 @@ class EpsGreedy(RidgePolicy):
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
-        theta = lanes.solve_upper(state.ridge.factor, ridge.whitened_mean(state))
+        theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
         greedy = jnp.argmax(models.scores(state.spec, theta, context), axis=0)
         arm = explore(key, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
         return arm, state

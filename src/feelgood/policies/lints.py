@@ -1,15 +1,14 @@
 """Linear Thompson sampling from the exact posterior."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Key
 
 from feelgood import lanes, models
 from feelgood.lanes import AnyKey
-from feelgood.policies import ridge
 from feelgood.policies.ridge import RidgePolicy, RidgeState
 from feelgood.protocols import AGENTS
 from feelgood.settings import setting
-from feelgood.types import Number
+from feelgood.types import Number, Spec
 
 
 @AGENTS.register("lints")
@@ -28,7 +27,15 @@ class LinTS(RidgePolicy):
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
-        white = ridge.whitened_mean(state)
-        noise = lanes.normal(key, state.spec.parameters).reshape(white.shape)
-        theta = lanes.solve_upper(state.ridge.factor, white + noise / jnp.sqrt(self.eta))
+        return self.decide(lanes.normal(key, state.spec.parameters), state, context)
+
+    def noise(self, key: Key[Array, ""], spec: Spec) -> Float[Array, " numbers"]:
+        return lanes.normal(key, spec.parameters)
+
+    def decide(
+        self, noise: Float[Array, "numbers *lanes"], state: RidgeState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], RidgeState]:
+        white = state.ridge.white
+        draw = white + noise.reshape(white.shape) / jnp.sqrt(self.eta)
+        theta = lanes.solve_upper(state.ridge.factor, draw)
         return jnp.argmax(models.scores(state.spec, theta, context), axis=0), state

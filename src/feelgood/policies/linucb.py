@@ -5,7 +5,6 @@ from jaxtyping import Array, Float, Int
 
 from feelgood import lanes, models
 from feelgood.lanes import AnyKey
-from feelgood.policies import ridge
 from feelgood.policies.ridge import RidgePolicy, RidgeState
 from feelgood.protocols import AGENTS
 from feelgood.settings import setting
@@ -34,6 +33,6 @@ class LinUCB(RidgePolicy):
         whitened = lanes.solve_lower(
             state.ridge.factor, jnp.broadcast_to(x, (x.shape[0], width, *x.shape[2:]))
         )
-        mean = lanes.dot(whitened, ridge.whitened_mean(state))
+        mean = lanes.dot(whitened, state.ridge.white)
         bound = mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
         return jnp.argmax(bound, axis=0), state

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood import history, lanes, models
+from feelgood import history, models
 from feelgood.lanes import AnyKey
 from feelgood.protocols import Policy
 from feelgood.settings import setting
@@ -14,10 +14,23 @@ from feelgood.types import Number, Spec
 
 
 class Ridge(NamedTuple):
-    """Cholesky factors of V_a = ρI + Σ x xᵀ and the moments b_a = Σ r x, a block each."""
+    """For each block, the Cholesky factor L of V = ρI + Σ x xᵀ, and below it w = L⁻¹ Σ r x.
 
-    factor: Float[Array, "dim dim blocks *lanes"]
-    moment: Float[Array, "dim blocks *lanes"]
+    Least squares in its orthogonal form: one rotation a column takes in both x and r, and the
+    ridge estimate is L⁻ᵀw.
+    """
+
+    system: Float[Array, "rows dim blocks *lanes"]
+
+    @property
+    def factor(self) -> Float[Array, "dim dim blocks *lanes"]:
+        """L."""
+        return self.system[:-1]
+
+    @property
+    def white(self) -> Float[Array, "dim blocks *lanes"]:
+        """w = L⁻¹b."""
+        return self.system[-1]
 
 
 class RidgeState(eqx.Module):
@@ -26,11 +39,6 @@ class RidgeState(eqx.Module):
     ridge: Ridge
     count: Int[Array, ""]
     spec: Spec = eqx.field(static=True)
-
-
-def whitened_mean(state: RidgeState) -> Float[Array, "dim blocks *lanes"]:
-    """L⁻¹ b; the ridge estimate is L⁻ᵀ of it."""
-    return lanes.solve_lower(state.ridge.factor, state.ridge.moment)
 
 
 class RidgePolicy(Policy):
@@ -43,11 +51,10 @@ class RidgePolicy(Policy):
     def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
         """No data: V = ρI, b = 0."""
         del key
+        factor = history.scaled_identity(spec, self.rho, shape)
+        nothing = jnp.zeros((1, *factor.shape[1:]))
         return RidgeState(
-            ridge=Ridge(
-                factor=history.scaled_identity(spec, self.rho, shape),
-                moment=jnp.zeros((spec.dim, spec.blocks, *shape)),
-            ),
+            ridge=Ridge(system=jnp.concatenate([factor, nothing])),
             count=jnp.zeros((), jnp.int32),
             spec=spec,
         )
@@ -61,15 +68,13 @@ class RidgePolicy(Policy):
     ) -> RidgeState:
         """One more observation: a rank-one update of the played block's factor."""
         x, block = models.played(state.spec, context, arm)
+        row = jnp.concatenate([x, reward[None]])
         return RidgeState(
-            ridge=Ridge(
-                factor=history.update_factor(state.ridge.factor, x, block),
-                moment=state.ridge.moment + (reward * x)[:, None] * block,
-            ),
+            ridge=Ridge(system=history.update_factor(state.ridge.system, row, block)),
             count=state.count + 1,
             spec=state.spec,
         )
 
     def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
-        """Sum of the moments: not finite once a context or a reward was not."""
-        return jnp.sum(state.ridge.moment, axis=(0, 1))
+        """Sum of w: not finite once a context or a reward was not."""
+        return jnp.sum(state.ridge.white, axis=(0, 1))

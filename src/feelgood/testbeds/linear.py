@@ -66,11 +66,13 @@ class Linear(Testbed):
         return stretch * standard_normal(key, dim)
 
     def mean_rewards(
-        self, state: LinearState, context: Float[Array, " dim"]
+        self, state: LinearState, context: Float[Array, " dim"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
+        del t
         return lanes.dot(state.theta, context[:, None])
 
     def rewards(
-        self, key: Key[Array, ""], state: LinearState, context: Float[Array, " dim"]
+        self, key: Key[Array, ""], state: LinearState, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
-        return self.mean_rewards(state, context) + self.noise * standard_normal(key, self.arms)
+        del state
+        return means + self.noise * standard_normal(key, 1)

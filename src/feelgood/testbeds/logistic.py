@@ -52,12 +52,13 @@ class Logistic(Testbed):
         return x / jnp.linalg.norm(x, axis=0)
 
     def mean_rewards(
-        self, state: LogisticState, context: Float[Array, "dim arms"]
+        self, state: LogisticState, context: Float[Array, "dim arms"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
+        del t
         return jax.nn.sigmoid(lanes.dot(state.theta[:, None], context))
 
     def rewards(
-        self, key: Key[Array, ""], state: LogisticState, context: Float[Array, "dim arms"]
+        self, key: Key[Array, ""], state: LogisticState, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
-        luck = jax.random.uniform(key, (self.arms,))
-        return (luck < self.mean_rewards(state, context)).astype(jnp.float32)
+        del state
+        return (jax.random.uniform(key) < means).astype(jnp.float32)

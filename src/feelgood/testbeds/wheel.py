@@ -6,6 +6,7 @@ from jaxtyping import Array, Float, Int, Key
 
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
+from feelgood.testbeds.drawing import standard_normal
 from feelgood.testbeds.naming import register_numbered
 from feelgood.types import Number, Spec
 
@@ -51,9 +52,9 @@ class Wheel(Testbed):
         return jnp.stack([*point, jnp.ones(())] if self.intercept else point)
 
     def mean_rewards(
-        self, state: tuple[()], context: Float[Array, " dim"]
+        self, state: tuple[()], context: Float[Array, " dim"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
-        del state
+        del state, t
         right, upper = context[0] > 0, context[1] > 0
         outer = context[0] ** 2 + context[1] ** 2 > self.delta**2
         quadrant = jnp.stack([right & upper, right & ~upper, ~right & ~upper, ~right & upper])
@@ -61,7 +62,7 @@ class Wheel(Testbed):
         return jnp.concatenate([jnp.reshape(self.mu1, (1,)), outer_arms])
 
     def rewards(
-        self, key: Key[Array, ""], state: tuple[()], context: Float[Array, " dim"]
+        self, key: Key[Array, ""], state: tuple[()], means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
-        noise = jax.random.normal(key, (5,))
-        return self.mean_rewards(state, context) + self.noise * noise
+        del state
+        return means + self.noise * standard_normal(key, 1)
