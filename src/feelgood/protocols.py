@@ -68,6 +68,8 @@ class Policy(eqx.Module):
     """
 
     laned: ClassVar[bool] = False
+    #: Whether redraws are independent of each other: there is no chain to diagnose.
+    exact_draws: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:

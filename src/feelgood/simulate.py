@@ -422,7 +422,8 @@ class _GroupRun:
 
     def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
-        if jax.eval_shape(self.policy.redraw, keys, playing.state) is None:
+        drawn = jax.eval_shape(self.policy.redraw, keys, playing.state)
+        if drawn is None or self.policy.exact_draws:
             return np.full(self.chains, np.nan)
         args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
         draws = np.asarray(self._compiled(_redraw, *args, quickly=True)(*args), np.float64)

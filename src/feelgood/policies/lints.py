@@ -24,6 +24,8 @@ class LinTS(RidgePolicy):
 
     eta: Number = setting(1.0, "inverse temperature η of the posterior", above=0.0, high=1e9)
 
+    exact_draws = True
+
     def act(
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
@@ -35,7 +37,18 @@ class LinTS(RidgePolicy):
     def decide(
         self, noise: Float[Array, "numbers *lanes"], state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
+        theta = self._theta(noise, state)
+        return jnp.argmax(models.scores(state.spec, theta, context), axis=0), state
+
+    def redraw(
+        self, key: AnyKey, state: RidgeState
+    ) -> tuple[Float[Array, "parameters *lanes"], RidgeState]:
+        theta = self._theta(lanes.normal(key, state.spec.parameters), state)
+        return theta.reshape(state.spec.parameters, *theta.shape[2:]), state
+
+    def _theta(
+        self, noise: Float[Array, "numbers *lanes"], state: RidgeState
+    ) -> Float[Array, "dim blocks *lanes"]:
         white = state.ridge.white
         draw = white + noise.reshape(white.shape) / jnp.sqrt(self.eta)
-        theta = lanes.solve_upper(state.ridge.factor, draw)
-        return jnp.argmax(models.scores(state.spec, theta, context), axis=0), state
+        return lanes.solve_upper(state.ridge.factor, draw)
