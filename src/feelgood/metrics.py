@@ -1,6 +1,7 @@
 """What a run is judged by: pure functions and one accumulator on host arrays, in float64."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,20 @@ def curve_grid(rounds: int, points: int = 200) -> Int[np.ndarray, " points"]:
     return np.unique(np.clip(nearest, 1, rounds))
 
 
+def _running_sums(
+    before: Float[np.ndarray, " chains"], values: Float[np.ndarray, "block chains"]
+) -> Float[np.ndarray, "block chains"]:
+    """`before` plus the first rows, one by one: the same bits however rows are cut in blocks."""
+    rows = np.concatenate([before[None], values.astype(np.float64)])
+    return np.add.accumulate(rows, axis=0)[1:]
+
+
 @dataclasses.dataclass
 class Tally:
     """Running sums of one group of chains, fed a block of consecutive rounds at a time.
 
     Sums are float64 on the host: the final values are exact to rounding however long the run.
+    `save` and `load` carry them over an interruption.
     """
 
     rounds: int
@@ -51,7 +61,7 @@ class Tally:
     ) -> None:
         """Take in the next rounds."""
         block = regret.shape[0]
-        running = self.total + np.cumsum(regret, axis=0, dtype=np.float64)
+        running = _running_sums(self.total, regret)
         first, last = self.done + 1, self.done + block
         inside = np.flatnonzero((self.grid >= first) & (self.grid <= last))
         self.curve[:, inside] = running[self.grid[inside] - first].T
@@ -61,12 +71,27 @@ class Tally:
             for name, values in health.items():
                 np.add.at(self.health[name].T, slot, values)
         window = max(0, self.rounds - SIMPLE_REGRET_WINDOW)
-        self.late += regret[max(0, window - self.done) :].sum(axis=0, dtype=np.float64)
+        late = regret[max(0, window - self.done) :]
+        if len(late):
+            self.late = _running_sums(self.late, late)[-1]
         self.best += (regret <= 0.0).sum(axis=0)
         for arm in range(self.arms):
             self.counts[:, arm] += (arms == arm).sum(axis=0)
         self.total = running[-1]
         self.done = last
+
+    def save(self) -> dict[str, np.ndarray]:
+        """Everything summed so far, as named arrays."""
+        sums = {name: getattr(self, name) for name in ("curve", "total", "late", "best", "counts")}
+        health = {f"health.{name}": values for name, values in self.health.items()}
+        return {**sums, **health, "done": np.asarray(self.done)}
+
+    def load(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Go on from what `save` returned."""
+        for name in ("curve", "total", "late", "best", "counts"):
+            setattr(self, name, np.array(saved[name]))
+        self.health = {name: np.array(saved[f"health.{name}"]) for name in self.health_names}
+        self.done = int(saved["done"])
 
     def health_means(self) -> dict[str, Float[np.ndarray, "chains points"]]:
         """Mean of each diagnostic between consecutive grid points."""

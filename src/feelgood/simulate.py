@@ -17,9 +17,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import equinox as eqx
 import jax
@@ -50,6 +50,23 @@ FIRST_CALL = 256
 
 class Interrupted(Exception):
     """A stop was asked for in the middle of a run."""
+
+
+class Checkpoints(Protocol):
+    """Where groups of chains leave their progress, so that a later run can go on from it.
+
+    Group i of a run is always the same chains, in the same order. What is loaded must be what was
+    saved, bit for bit; then so is the result.
+    """
+
+    def load(self, group: int) -> Mapping[str, np.ndarray] | None:
+        """What was saved last for this group; None: nothing."""
+
+    def due(self, group: int) -> bool:
+        """Whether it is time to save this group."""
+
+    def save(self, group: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep this group's progress instead of what was saved before."""
 
 
 class Outcome(NamedTuple):
@@ -418,7 +435,7 @@ class _GroupRun:
         make = _NoiseMaker(spec=self.testbed.spec, length=self.length)
         args = (self.policy, keys.keys if isinstance(keys, LaneKeys) else keys, first)
         drawn = self._compiled(make, *args, quickly=True)(*args)
-        return self._compiled(_seeds_last, drawn, quickly=True)(drawn)
+        return self._one_chain(self._compiled(_seeds_last, drawn, quickly=True)(drawn))
 
     def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
@@ -431,53 +448,111 @@ class _GroupRun:
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
         return sizes.reshape(-1, self.chains).min(axis=0)
 
-    def run(self, advance: Callable[[int], None]) -> "_Finished":
-        """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise."""
+    def run(
+        self, advance: Callable[[int], None], checkpoints: Checkpoints | None, index: int
+    ) -> "_Finished":
+        """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise.
+
+        `index` is this group's place among the groups of the run, under which it is saved.
+        """
         begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
         start_args = (self.policy, self.seeds)
         playing, keys = self._compiled(begin, *start_args, quickly=True)(*start_args)
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
-        chains = self.chains
-        tally = Tally(self.rounds, chains, self.testbed.spec.arms, names)
-        make = _BlockMaker(length=self.length)
+        tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
+        saved = checkpoints.load(index) if checkpoints is not None else None
+        if saved is not None:
+            playing = self._restored(playing, saved)
+            tally.load(saved)
+            advance(tally.done * self.chains)
         count = FIRST_CALL
-        for start in range(0, self.rounds, self.length):
-            first = np.int32(start)
-            args = (self.testbed, self.seeds, first)
-            block = self._compiled(make, *args, quickly=True)(*args)
-            block = self._compiled(_seeds_last, block, quickly=True)(block)
-            noise = self._noise(keys, first)
-            means = np.asarray(block.means)
-            if chains == 1:
-                block, noise = jax.tree.map(lambda x: x[..., 0], (block, noise))
-            stop = min(self.length, self.rounds - start)
-            room = self.rounds if self.room_at_once else start + self.length
+        while tally.done < self.rounds:
+            start = tally.done // self.length * self.length
+            stop = min(start + self.length, self.rounds)
+            room = self._room(start)
             playing = playing._replace(state=self.policy.reserve(playing.state, room))
-            offset = 0
-            while offset < stop:
-                count = min(count, stop - offset)
+            first = np.int32(start)
+            block, means = self._block(first)
+            noise = self._noise(keys, first)
+            while tally.done < stop:
+                count = min(count, stop - tally.done)
                 call = (playing, self.policy, keys, block, noise, first)
-                window = (np.int32(offset), np.int32(count))
+                window = (np.int32(tally.done - start), np.int32(count))
                 program = self._compiled(_play, *call, *window, donate=(0,))
                 began = time.perf_counter()
                 playing, record = program(*call, *window)
-
-                def played(values: Array, offset: int = offset, count: int = count) -> np.ndarray:
-                    rows = np.asarray(values)[offset : offset + count]
-                    return rows.reshape(count, chains)
-
-                arms = played(record.arms)
-                tally.add(
-                    _regret(means[offset : offset + count], arms),
-                    arms,
-                    {name: played(values) for name, values in record.health.items()},
-                )
+                self._take_in(tally, record, means, tally.done - start, count)
                 seconds = time.perf_counter() - began
-                advance(count * chains)
-                offset += count
+                if checkpoints is not None and tally.done < self.rounds and checkpoints.due(index):
+                    checkpoints.save(index, {**tally.save(), **_leaves(playing, room)})
+                advance(count * self.chains)
                 count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
-        diverged_at = np.asarray(playing.diverged_at).reshape(chains)
-        return _Finished(tally, diverged_at, self._ess(playing, keys), self.compile_s)
+        if saved is not None and "ess" in saved:
+            ess = np.array(saved["ess"])
+        else:
+            ess = self._ess(playing, keys)
+            if checkpoints is not None:
+                last = _leaves(playing, self._room(self.rounds - 1))
+                checkpoints.save(index, {**tally.save(), **last, "ess": ess})
+        diverged_at = np.asarray(playing.diverged_at).reshape(self.chains)
+        return _Finished(tally, diverged_at, ess, self.compile_s)
+
+    def _room(self, round_: int) -> int:
+        """How many observations the policy has room for while it plays this round."""
+        return self.rounds if self.room_at_once else (round_ // self.length + 1) * self.length
+
+    def _restored(self, fresh: Playing, saved: Mapping[str, np.ndarray]) -> Playing:
+        """The chains as they were saved; a fresh start shows how they are put together."""
+        like = fresh._replace(state=self.policy.reserve(fresh.state, int(saved["room"])))
+        leaves, structure = jax.tree.flatten(like)
+
+        def put(leaf: Array, value: np.ndarray) -> Array:
+            if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+                return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
+            return jnp.asarray(value, leaf.dtype)
+
+        values = [saved[f"leaf.{i}"] for i in range(len(leaves))]
+        return _strongly_typed(jax.tree.unflatten(structure, map(put, leaves, values)))
+
+    def _block(self, first: np.int32) -> tuple[Block, Float[np.ndarray, "block arms seeds"]]:
+        """The environment from round `first` on, and its means for the bookkeeping."""
+        args = (self.testbed, self.seeds, first)
+        made = self._compiled(_BlockMaker(length=self.length), *args, quickly=True)(*args)
+        block = self._compiled(_seeds_last, made, quickly=True)(made)
+        means = np.asarray(block.means)
+        return self._one_chain(block), means
+
+    def _one_chain(self, drawn: Any) -> Any:
+        """Without the axis of seeds where there is one chain."""
+        return jax.tree.map(lambda x: x[..., 0], drawn) if self.chains == 1 else drawn
+
+    def _take_in(
+        self,
+        tally: Tally,
+        record: Played,
+        means: Float[np.ndarray, "block arms seeds"],
+        offset: int,
+        count: int,
+    ) -> None:
+        """Add the rounds of one call to the sums."""
+
+        def played(values: Array) -> np.ndarray:
+            return np.asarray(values)[offset : offset + count].reshape(count, self.chains)
+
+        arms = played(record.arms)
+        health = {name: played(values) for name, values in record.health.items()}
+        tally.add(_regret(means[offset : offset + count], arms), arms, health)
+
+
+def _leaves(playing: Playing, room: int) -> dict[str, np.ndarray]:
+    """The chains as named arrays."""
+
+    def plain(leaf: Array) -> np.ndarray:
+        is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+
+    leaves = {f"leaf.{i}": plain(leaf) for i, leaf in enumerate(jax.tree.leaves(playing))}
+    return {**leaves, "room": np.asarray(room)}
 
 
 def simulate(
@@ -488,6 +563,7 @@ def simulate(
     seeds: Sequence[int],
     progress: Callable[[int], None] | None = None,
     workers: int | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Outcome:
     """Run one agent, with one or many settings, over all `seeds`.
 
@@ -498,6 +574,8 @@ def simulate(
     - `rounds`, `seeds`: how long, and which seeds.
     - `progress`: called with the number of chain-rounds just played; raising stops the run.
     - `workers`: threads on CPU, each with its own chains; by default one a usable core.
+    - `checkpoints`: where to leave progress, and to look for it first. How chains are grouped
+      depends on `workers`: give the same number to go on.
     """
     settings = [policies] if isinstance(policies, Policy) else list(policies)
     if not settings or not len(seeds) or rounds < 1:
@@ -523,7 +601,7 @@ def simulate(
             with lock:
                 progress(chain_rounds)
 
-    def run_group(group: _Group) -> _Finished:
+    def run_group(index: int, group: _Group) -> _Finished:
         chosen = np.asarray(group.settings)
         repeats = len(group.seeds)
 
@@ -541,11 +619,11 @@ def simulate(
         if not policy.laned and not single:
             policy = Lifted(one=policy, swept=swept)
         run = _GroupRun(testbed, policy, [seeds[i] for i in group.seeds], len(chosen), rounds)
-        return run.run(advance)
+        return run.run(advance, checkpoints, index)
 
     began = time.perf_counter()
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        futures = [pool.submit(run_group, group) for group in groups]
+        futures = [pool.submit(run_group, i, group) for i, group in enumerate(groups)]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
             for failed in (f for f in futures if f.done() and f.exception() is not None):
