@@ -14,6 +14,7 @@ import pytest
 
 import feelgood  # noqa: F401  (fills the registries)
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Testbed, compiling, lanes
+from feelgood.datasets import DATASETS, find
 from feelgood.lanes import LaneKeys
 from feelgood.registry import Entry
 from feelgood.settings import Setting
@@ -219,9 +220,16 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(
 # ---- testbeds -------------------------------------------------------------------------------
 
 
+def built(entry: Entry[Any]) -> Any:
+    """The thing with its defaults; a dataset that is not on this machine skips the test."""
+    if entry.name in DATASETS and find(entry.name) is None:
+        pytest.skip(f"the dataset {entry.name} is not here: set FEELGOOD_DATA to its folder")
+    return entry.build()
+
+
 @EVERY_TESTBED
 def test_testbed_shapes_and_kinds(name: str) -> None:
-    testbed = TESTBEDS[name].build()
+    testbed = built(TESTBEDS[name])
     spec = testbed.spec
     assert testbed.rounds >= 1
     contexts, rewards, means = environment(testbed, [0, 1], 4)
@@ -230,14 +238,14 @@ def test_testbed_shapes_and_kinds(name: str) -> None:
     for x in (contexts, rewards, means):
         assert x.dtype == jnp.float32
         assert np.all(np.isfinite(x))
-        assert not np.array_equal(x[0], x[1]) or name.startswith("wheel"), "rounds must differ"
+        assert len(np.unique(x, axis=0)) > 1 or name.startswith("wheel"), "rounds must differ"
     if spec.rewards == "bernoulli":
         assert set(np.unique(rewards)) <= {0.0, 1.0}
 
 
 @EVERY_TESTBED
 def test_testbed_functions_are_pure(name: str) -> None:
-    testbed = TESTBEDS[name].build()
+    testbed = built(TESTBEDS[name])
     key = jax.random.key(1)
 
     @jax.jit
@@ -267,7 +275,7 @@ def test_documented(entry: Entry[Any]) -> None:
 
 @EVERY_ENTRY
 def test_bounds_are_declared_and_enforced(entry: Entry[Any]) -> None:
-    entry.build()
+    built(entry)
     for key, rule in entry.settings.items():
         assert rule.check(entry.name, key, rule.default) == rule.default
         wrong: list[Any] = ["nonsense"]

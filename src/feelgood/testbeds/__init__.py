@@ -1,10 +1,11 @@
 """Testbeds: importing this package registers them all."""
 
 from feelgood.registry import import_modules
+from feelgood.testbeds.classification import Classification
 from feelgood.testbeds.linear import Linear
 from feelgood.testbeds.logistic import Logistic
 from feelgood.testbeds.wheel import Wheel
 
-__all__ = ["Linear", "Logistic", "Wheel"]
+__all__ = ["Classification", "Linear", "Logistic", "Wheel"]
 
 import_modules(__name__, __path__)

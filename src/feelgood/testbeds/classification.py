@@ -1,0 +1,224 @@
+"""Classification turned into a bandit: an arm a class, reward 1 for the right one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key, Num, Shaped, UInt32
+
+from feelgood import lanes
+from feelgood.datasets import load
+from feelgood.errors import FeelgoodError
+from feelgood.protocols import TESTBEDS, Testbed
+from feelgood.registry import Entry, Family
+from feelgood.settings import setting
+from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
+from feelgood.testbeds.tables import (
+    PREPROCESS,
+    Kind,
+    Preprocess,
+    Table,
+    check_labels,
+    encode,
+    horizon_setting,
+    ordinal,
+)
+from feelgood.types import Spec
+
+
+class Classification(Testbed):
+    """A labelled table: round t shows a row, and the arm of its label pays 1, any other 0.
+
+    Every seed meets the rows in a random order of its own, the same for every agent; after the
+    last row comes another pass in another order. Make one with `Classification.from_arrays`.
+    """
+
+    table: Table
+    labels: Int[Array, " rows"]
+    arms: int = eqx.field(static=True)
+    horizon: int = setting(10_000, "usual number of rounds", low=1, high=1_000_000_000)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        features: Num[np.ndarray, "rows columns"],
+        labels: Shaped[np.ndarray, " rows"],
+        *,
+        arms: int | None = None,
+        kinds: Sequence[Kind] | Kind = "number",
+        preprocess: Preprocess = "standard",
+        horizon: int = 10_000,
+        name: str = "this dataset",
+    ) -> "Classification":
+        """A testbed from arrays.
+
+        **Arguments:**
+
+        - `features`: rows × columns of numbers; a category is a number of its own a value.
+        - `labels`: whole numbers from 0; `arms` is one more than the largest unless given.
+        - `kinds`: what the columns hold, one for all or one each: `"number"`, `"category"`,
+          `"pixel"` (numbers that share one mean and spread) or `"flag"` (0 or 1).
+        - `preprocess`: `"standard"` or `"paper"`; see `feelgood.testbeds.tables.encode`.
+
+        **Example:**
+
+        >>> import numpy as np
+        >>> from feelgood.testbeds import Classification
+        >>> testbed = Classification.from_arrays(np.eye(3), np.array([0, 1, 1]))
+        >>> testbed.spec.arms, testbed.spec.dim
+        (2, 3)
+        """
+        table = encode(name, features, kinds, preprocess)
+        checked = check_labels(name, labels, len(features), arms)
+        return cls(
+            table=table,
+            labels=jnp.asarray(checked),
+            arms=int(checked.max()) + 1 if arms is None else arms,
+            horizon=horizon,
+        )
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(arms=self.arms, dim=self.table.dim, rewards="bernoulli")
+
+    @property
+    def rounds(self) -> int:
+        return self.horizon
+
+    def init(self, key: Key[Array, ""]) -> UInt32[Array, " steps"]:
+        return shuffle_key(key)
+
+    def context(
+        self, key: Key[Array, ""], state: UInt32[Array, " steps"], t: Int[Array, ""]
+    ) -> Float[Array, " dim"]:
+        del key
+        return self.table.context(shuffled_row(state, t, self.table.rows))
+
+    def mean_rewards(
+        self, state: UInt32[Array, " steps"], context: Float[Array, " dim"], t: Int[Array, ""]
+    ) -> Float[Array, " arms"]:
+        del context
+        return lanes.one_hot(self.labels[shuffled_row(state, t, self.table.rows)], self.arms)
+
+    def rewards(
+        self, key: Key[Array, ""], state: UInt32[Array, " steps"], means: Float[Array, " arms"]
+    ) -> Float[Array, " arms"]:
+        del key, state
+        return means
+
+
+class RiskyMushrooms(Classification):
+    """Eat a mushroom (arm 0) or leave it (arm 1, reward 0).
+
+    An edible one pays 5; a poisonous one 5 or −35 with probability 1/2 each, −15 on average.
+    Regret is against the better expected reward: 5 for an edible one, 0 for a poisonous one.
+    """
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(arms=2, dim=self.table.dim)
+
+    def mean_rewards(
+        self, state: UInt32[Array, " steps"], context: Float[Array, " dim"], t: Int[Array, ""]
+    ) -> Float[Array, " arms"]:
+        edible = super().mean_rewards(state, context, t)[0] > 0
+        return jnp.stack([jnp.where(edible, 5.0, -15.0), jnp.zeros(())])
+
+    def rewards(
+        self, key: Key[Array, ""], state: UInt32[Array, " steps"], means: Float[Array, " arms"]
+    ) -> Float[Array, " arms"]:
+        del state
+        luck = jnp.where(jax.random.bernoulli(key), 20.0, -20.0)
+        return means + jnp.where(means < 0, luck, 0.0)
+
+
+# ---- the datasets ---------------------------------------------------------------------------
+
+
+class Labelled(NamedTuple):
+    """A classification dataset before encoding."""
+
+    features: Num[np.ndarray, "rows columns"]
+    labels: Int[np.ndarray, " rows"]
+    kinds: Sequence[Kind] | Kind
+
+
+def _adult() -> Labelled:
+    data = load("adult")
+    numbers = dict(zip(data["num_names"].tolist(), data["X_num"].T, strict=True))
+    codes = dict(zip(data["cat_names"].tolist(), data["X_cat"].T, strict=True))
+    order = data["column_order"].tolist()
+    columns = np.stack([(numbers | codes)[name] for name in order], axis=1)
+    kinds: list[Kind] = ["category" if name in codes else "number" for name in order]
+    return Labelled(columns, data["y"], kinds)
+
+
+def _mushroom() -> Labelled:
+    data = load("mushroom")
+    columns = np.stack([ordinal(column) for column in data["X"].T], axis=1).astype(np.uint8)
+    return Labelled(columns, data["y"], "category")
+
+
+def _covertype() -> Labelled:
+    data = load("covertype")
+    kinds: list[Kind] = ["number"] * 10 + ["flag"] * 44
+    return Labelled(data["X"], data["y"], kinds)
+
+
+def _plain(name: str, kind: Kind) -> Callable[[], Labelled]:
+    """A dataset whose columns are all of one kind."""
+
+    def read() -> Labelled:
+        data = load(name)
+        return Labelled(data["X"], data["y"], kind)
+
+    return read
+
+
+def _digits() -> Labelled:
+    try:
+        from sklearn.datasets import load_digits
+    except ImportError:
+        raise FeelgoodError(
+            "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
+        ) from None
+    images = load_digits()
+    return Labelled(images.data.astype(np.uint8), images.target.astype(np.int32), "pixel")
+
+
+def _register(
+    name: str,
+    doc: str,
+    read: Callable[[], Labelled],
+    arms: int,
+    horizon: int = 10_000,
+    cls: type[Classification] = Classification,
+) -> None:
+    """Register a dataset by name; it is read when a testbed is built, not before."""
+    rules = {"preprocess": PREPROCESS, "horizon": horizon_setting(horizon)}
+
+    def make(values: Mapping[str, Any]) -> Testbed:
+        data = read()
+        return cls.from_arrays(
+            data.features, data.labels, arms=arms, kinds=data.kinds, name=name, **values
+        )
+
+    entry: Entry[Testbed] = Entry(name, doc, rules, make)
+    TESTBEDS.add(Family(name, doc, lambda n: entry if n == name else None, (name,)))
+
+
+_register("digits", "Handwritten digits of 8 × 8 pixels, from scikit-learn.", _digits, 10, 2_000)
+_register("shuttle", "States of a space shuttle's radiator.", _plain("shuttle", "number"), 7)
+_register("magic", "Gamma rays or hadrons in a telescope.", _plain("magic", "number"), 2)
+_register("mushroom", "Edible or poisonous mushrooms.", _mushroom, 2)
+_register(
+    "mushroom-risky", "Eat a mushroom (+5, or −35 if unlucky) or not.", _mushroom, 2,
+    cls=RiskyMushrooms,
+)  # fmt: skip
+_register("adult", "Census income above 50,000 dollars or not.", _adult, 2)
+_register("covertype", "Kinds of forest from maps.", _covertype, 7, 15_000)
+_register("mnist", "Handwritten digits of 28 × 28 pixels.", _plain("mnist", "pixel"), 10)
+_register("cifar10", "Photographs of ten kinds of things.", _plain("cifar10", "pixel"), 10, 25_000)
