@@ -6,6 +6,7 @@ it is left out and counted, where an order is needed it counts as infinite regre
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import NormalDist
@@ -64,6 +65,7 @@ def t_two_sided(t: float, df: float) -> float:
     return _incomplete_beta(df / 2.0, 0.5, df / (df + t * t))
 
 
+@functools.cache
 def t_quantile(level: float, df: float) -> float:
     """The t with P(|T| ≥ t) = 1 − level, by bisection."""
     low, high = 0.0, 1.0
@@ -231,13 +233,11 @@ def probability_better(a: Values, b: Values, level: float = 0.95) -> Estimate:
     A chain that diverged loses against one that did not (`dropped` counts the seeds where either
     did; they are in). The interval is Wilson's, which does not collapse when one side wins all.
     """
-    broken = ~np.isfinite(_aligned(a, b))
-    sign = np.sign(_order(b) - _order(a), where=~broken, out=np.zeros(len(a)))
-    sign[broken] = np.sign(~np.isfinite(b[broken]) * 1.0 - ~np.isfinite(a[broken]) * 1.0)
-    n = len(a)
+    broken, n = ~np.isfinite(_aligned(a, b)), len(a)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, level, 0, 0)
-    share = float(np.mean(0.5 + 0.5 * sign))
+    of_a, of_b = _order(a), _order(b)
+    share = float(np.mean(np.where(of_a == of_b, 0.5, of_a < of_b)))
     z = NormalDist().inv_cdf(0.5 + level / 2.0)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -246,12 +246,13 @@ def probability_better(a: Values, b: Values, level: float = 0.95) -> Estimate:
 
 
 def _aligned(a: Values, b: Values) -> Values:
-    """a − b; a clear error for lengths that do not belong together."""
+    """a − b, NaN where either is not finite; an error for lengths that do not belong together."""
     if len(a) != len(b):
         raise FeelgoodError(
             f"{len(a)} and {len(b)} values cannot be paired: give both over the same seeds."
         )
-    return a - b
+    whole = np.isfinite(a) & np.isfinite(b)
+    return np.subtract(a, b, where=whole, out=np.full(len(a), np.nan))
 
 
 def _order(values: Values) -> Values:
