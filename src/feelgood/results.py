@@ -36,6 +36,8 @@ class AgentResult:
     diverged_at: Int[np.ndarray, " seeds"]
     compile_s: float
     run_s: float
+    #: Where, when and with what it was run; empty for results that come from no store.
+    provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     @property
     def statuses(self) -> tuple[Status, ...]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,9 +19,11 @@ from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, RunResult
 from feelgood.settings import settings_of
 from feelgood.simulate import simulate
+from feelgood.types import Spec
 
 MAX_ROUNDS = 100_000_000
 MAX_SEEDS = 100_000
+MAX_VARIANTS = 20_000
 
 Progress = Callable[[str, int, int], None]
 Seeds = int | str | Sequence[int]
@@ -97,7 +100,31 @@ def _variants(which: str | Policy, values: Values) -> list[_Variant]:
     for name, value in values.items():
         if isinstance(value, (list, tuple)) and not value:
             raise FeelgoodError(f"{which}.{name} = [] is not allowed: give at least one value.")
+    count = math.prod(len(v) for v in values.values() if isinstance(v, (list, tuple)))
+    if count > MAX_VARIANTS:
+        raise FeelgoodError(
+            f"the grid of {which} has {count:,} settings: use at most {MAX_VARIANTS:,}."
+        )
     return [_Variant(which, entry.resolve(v), entry.build(v)) for v in _grid(values)]
+
+
+def _with_preset(
+    preset: str | None, agent: str, values: Values, testbed: str, spec: Spec, rounds: int
+) -> dict[str, Any]:
+    """The settings given, over those of the preset."""
+    if preset is None:
+        return dict(values)
+    known = AGENTS[agent].settings
+    defaults = preset_settings(preset, agent, testbed, spec, rounds)
+    return {k: v for k, v in defaults.items() if k in known} | dict(values)
+
+
+def resolve_variants(
+    agent: str, values: Values, preset: str | None, testbed: str, spec: Spec, rounds: int
+) -> list[Values]:
+    """All settings of each variant of an agent, checked; lists among `values` make a grid."""
+    every = _with_preset(preset, agent, values, testbed, spec, rounds)
+    return [variant.settings for variant in _variants(agent, every)]
 
 
 def build_testbed(which: str | Testbed, values: Values) -> tuple[str, Testbed, Values]:
@@ -145,10 +172,8 @@ def run_each(
     for agent, label in zip(agents, labels, strict=True):
         by_shape: dict[Any, list[_Variant]] = {}
         values = {**given.get(label, {})}
-        if preset is not None and isinstance(agent, str):
-            known = AGENTS[agent].settings
-            defaults = preset_settings(preset, agent, name, problem.spec, horizon)
-            values = {k: v for k, v in defaults.items() if k in known} | values
+        if isinstance(agent, str):
+            values = _with_preset(preset, agent, values, name, problem.spec, horizon)
         for variant in _variants(agent, values):
             by_shape.setdefault(jax.tree.structure(variant.policy), []).append(variant)
         groups += by_shape.values()

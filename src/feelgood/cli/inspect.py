@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import PluginOption, app, load_plugins
+from feelgood.cli.app import PluginOption, app
 from feelgood.errors import FeelgoodError
+from feelgood.plugins import load_plugins
 
 
 @app.command("list")

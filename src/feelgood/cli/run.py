@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import PluginOption, app, errors, load_plugins
+from feelgood.cli.app import PluginOption, app, errors
 from feelgood.cli.output import (
     RESULTS_FILE,
     TABLE_FILE,
@@ -20,6 +20,7 @@ from feelgood.cli.output import (
     save,
 )
 from feelgood.errors import FeelgoodError
+from feelgood.plugins import load_plugins
 from feelgood.results import AgentResult, RunResult
 
 

@@ -1,0 +1,133 @@
+"""Run one batch: build the agents, play, and cut the outcome into cells."""
+
+import dataclasses
+import datetime
+import functools
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from feelgood.compiling import keep_compiled_programs
+from feelgood.plugins import load_plugins
+from feelgood.protocols import AGENTS, TESTBEDS
+from feelgood.results import AgentResult
+from feelgood.simulate import simulate
+from feelgood.studies.batches import Batch
+from feelgood.studies.checkpoints import FolderCheckpoints
+from feelgood.studies.spec import Cell
+
+
+def execute(
+    batch: Batch, checkpoints: FolderCheckpoints, progress: Callable[[int], None]
+) -> Iterator[tuple[Cell, AgentResult]]:
+    """Play a batch and yield its cells; `progress(n)` is called after every n chain-rounds."""
+    keep_compiled_programs()
+    load_plugins(batch.plugins)
+    first = batch.cells[0]
+    testbed = TESTBEDS[first.testbed].build(first.testbed_settings)
+    for part, cells in enumerate(_parts(batch)):
+        began = time.time()
+        policies = [AGENTS[c.agent].build(c.settings) for c in cells[0]]
+        seeds = [seed for column in cells for seed in column[0].seeds]
+        outcome = simulate(
+            testbed,
+            policies,
+            rounds=first.rounds,
+            seeds=seeds,
+            progress=progress,
+            workers=1,  # the same work for the same bits, whatever the machine; see `engines`
+            checkpoints=checkpoints.of(str(part)),
+        )
+        stamp = provenance() | {
+            "started": datetime.datetime.fromtimestamp(began, datetime.UTC).isoformat(),
+            "duration_s": time.time() - began,
+            "batch": batch.id,
+            "batch_chains": len(policies) * len(seeds),
+        }
+        low = 0
+        for column in cells:
+            high = low + len(column[0].seeds)
+            for g, cell in enumerate(column):
+                yield (
+                    cell,
+                    AgentResult(
+                        agent=cell.agent,
+                        testbed=cell.testbed,
+                        settings=cell.settings,
+                        testbed_settings=cell.testbed_settings,
+                        rounds=cell.rounds,
+                        seeds=cell.seeds,
+                        final_regret=outcome.final_regret[g, low:high],
+                        simple_regret=outcome.simple_regret[g, low:high],
+                        best_arm_rate=outcome.best_arm_rate[g, low:high],
+                        arm_counts=outcome.arm_counts[g, low:high],
+                        curve_rounds=outcome.grid,
+                        curve=outcome.curve[g, low:high],
+                        health={k: v[g, low:high] for k, v in outcome.health.items()},
+                        ess=outcome.ess[g, low:high],
+                        diverged_at=outcome.diverged_at[g, low:high],
+                        compile_s=outcome.compile_s,
+                        run_s=outcome.run_s,
+                        provenance=stamp,
+                    ),
+                )
+            low = high
+
+
+def _parts(batch: Batch) -> Iterator[list[list[Cell]]]:
+    """The batch as full grids, seed blocks × settings, of agents that share their structure.
+
+    Almost always this is one grid; a study that gained seeds or settings can leave a ragged one.
+    """
+    by_structure: dict[Any, dict[tuple[int, ...], list[Cell]]] = {}
+    for cell in batch.cells:
+        structure = jax.tree.structure(AGENTS[cell.agent].build(cell.settings))
+        by_structure.setdefault(structure, {}).setdefault(cell.seeds, []).append(cell)
+    for columns in by_structure.values():
+        grids: dict[str, list[list[Cell]]] = {}
+        for column in columns.values():
+            ordered = sorted(column, key=_settings_key)
+            grids.setdefault(" ".join(map(_settings_key, ordered)), []).append(ordered)
+        yield from grids.values()
+
+
+def _settings_key(cell: Cell) -> str:
+    return dataclasses.replace(cell, seeds=()).id
+
+
+@functools.cache
+def provenance() -> dict[str, str | None]:
+    """With what a result was made."""
+    device = jax.devices()[0]
+    return {
+        "feelgood": version("feelgood"),
+        "jax": version("jax"),
+        "python": platform.python_version(),
+        "device": f"{device.device_kind} ({device.platform})",
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str | None:
+    """The commit of the source tree, where the package runs from one; + marks changes."""
+    root = Path(__file__).resolve().parents[3]
+    if not (root / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=20
+        )
+        return done.stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no")
+        return git("rev-parse", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.SubprocessError):
+        return None

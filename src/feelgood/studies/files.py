@@ -1,0 +1,184 @@
+"""Study files: TOML in, a checked study out. docs/studies.md shows what can be in one."""
+
+import dataclasses
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.plugins import load_plugins
+from feelgood.studies.spec import Cell, Study, plan_cells
+
+MAX_FILE_BYTES = 1_000_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def _as_tables(value: Any) -> Any:
+    """`["a", "b"]` as `{"a": [{}], "b": [{}]}`; `{"a": {...}}` as `{"a": [{...}]}`."""
+    if isinstance(value, list):
+        if not all(isinstance(name, str) for name in value):
+            raise ValueError('a list holds names only, such as ["lints", "lmcts"]')
+        for name in value:
+            if value.count(name) > 1:
+                raise ValueError(f"'{name}' is named twice: leave one out")
+        return {name: [{}] for name in value}
+    if isinstance(value, dict):
+        return {name: [t] if isinstance(t, dict) else t for name, t in value.items()}
+    raise ValueError('write a list of names, such as ["lints", "lmcts"], or one table a name')
+
+
+_Scalar = bool | int | float | str
+_Tables = Annotated[
+    dict[str, list[dict[str, _Scalar | list[_Scalar]]]],
+    BeforeValidator(_as_tables),
+    Field(min_length=1),
+]
+
+
+class _Content(BaseModel):
+    """The keys of a study file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str | None = None
+    store: str | None = None
+    rounds: int | None = None
+    seeds: int | str | list[int] = 10
+    preset: str | None = None
+    plugins: list[str] = []
+    testbeds: _Tables
+    agents: _Tables
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyFile:
+    """A study as its file describes it, and the folder its results go to."""
+
+    study: Study
+    store: Path
+
+
+def read_study(path: str | Path) -> StudyFile:
+    """Read and check a study file."""
+    file = Path(path)
+    try:
+        content = _Content.model_validate(tomllib.loads(_text(file)))
+    except tomllib.TOMLDecodeError as error:
+        raise FeelgoodError(f"{file}: not valid TOML: {error}; mend that line.") from None
+    except RecursionError:
+        raise FeelgoodError(f"{file}: nested too deeply: write plain tables.") from None
+    except ValidationError as error:
+        raise FeelgoodError(f"{file}: {_first_problem(error)}") from None
+    name = file.stem if content.name is None else content.name
+    if not _NAME.fullmatch(name):
+        raise FeelgoodError(
+            f"{file}: name = {name!r} is not allowed: use letters, digits, dots, dashes and "
+            "underscores."
+        )
+    plugins = tuple(_plugin(file, plugin) for plugin in content.plugins)
+    store = _store_folder(file, name, content.store)
+    try:
+        load_plugins(plugins)
+        study = Study(name, tuple(_cells(content)), plugins)
+    except FeelgoodError as error:
+        raise FeelgoodError(f"{file}: {error}") from None
+    return StudyFile(study, store)
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > MAX_FILE_BYTES:
+            raise FeelgoodError(
+                f"{file}: {file.stat().st_size:,} bytes are too many for a study file: use at most "
+                f"{MAX_FILE_BYTES:,}."
+            )
+        raw = file.read_bytes()
+    except OSError as error:
+        raise FeelgoodError(
+            f"{file}: cannot be read ({error.strerror}): check the path of the study file."
+        ) from None
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise FeelgoodError(f"{file}, line {line}: not UTF-8 text: save it as UTF-8.") from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    """Pydantic's first complaint as one sentence with the key."""
+    problem = error.errors()[0]
+    # Below a union pydantic appends the alternative that it tried; the key is what comes before.
+    parts = [str(p) for p in problem["loc"] if not (isinstance(p, int) or "[" in str(p))]
+    key = ".".join(part for part in parts if part not in ("bool", "int", "float", "str"))
+    if problem["type"] == "extra_forbidden":
+        hint = did_you_mean(str(problem["loc"][-1]), _Content.model_fields)
+        return f"unknown key '{key}': {hint}"
+    if problem["type"] == "missing":
+        return f"key '{key}' is missing: a study needs testbeds and agents."
+    if problem["type"] == "too_short":
+        return f"key '{key}' is empty: name at least one."
+    if problem["type"] == "value_error":
+        return f"key '{key}': {problem['ctx']['error']}."
+    wanted = {
+        "name": "a text",
+        "store": "a text",
+        "preset": "a text",
+        "rounds": "a whole number",
+        "seeds": 'a whole number, a range such as "0:100", or a list of whole numbers',
+        "plugins": "a list of texts",
+    }.get(parts[0] if parts else "", "a number, a text, true or false, or a list of such")
+    return f"key '{key}' = {problem['input']!r} is not allowed: use {wanted}."
+
+
+def _inside(file: Path, key: str, given: str) -> Path:
+    """A path below the study file's folder; anything else is refused."""
+    folder = file.parent
+    place = folder / given
+    escapes = Path(given).is_absolute() or ".." in Path(given).parts or "\0" in given
+    if not given.strip() or escapes or not place.resolve().is_relative_to(folder.resolve()):
+        raise FeelgoodError(
+            f"{file}: {key} = {given!r} is not allowed: use a path below the study file's folder."
+        )
+    return place
+
+
+def _store_folder(file: Path, name: str, given: str | None) -> Path:
+    return _inside(file, "store", f"{name}-results" if given is None else given)
+
+
+def _plugin(file: Path, given: str) -> str:
+    """A module name as it is, a Python file relative to the study file."""
+    return str(_inside(file, "plugins", given).resolve()) if given.endswith(".py") else given
+
+
+def _cells(content: _Content) -> Iterator[Cell]:
+    for testbed, testbed_tables in content.testbeds.items():
+        for testbed_settings in testbed_tables:
+            for value in testbed_settings.values():
+                if isinstance(value, list):
+                    raise FeelgoodError(
+                        f"testbeds.{testbed} has a list of values: write one table a value, "
+                        f"[[testbeds.{testbed}]]."
+                    )
+            for agent, agent_tables in content.agents.items():
+                for table in agent_tables:
+                    settings = dict(table)
+                    preset = settings.pop("preset", content.preset)
+                    if preset is not None and not isinstance(preset, str):
+                        raise FeelgoodError(
+                            f"agents.{agent}.preset = {preset!r} is not allowed: use a name, "
+                            "such as paper."
+                        )
+                    yield from plan_cells(
+                        testbed,
+                        agent,
+                        settings=settings,
+                        preset=preset,
+                        rounds=content.rounds,
+                        seeds=content.seeds,
+                        testbed_settings=testbed_settings,
+                    )

@@ -1,0 +1,152 @@
+"""What to run: cells, and the study that is made of them.
+
+A *cell* is one agent with one setting on one testbed, over a block of seeds. Its identity is the
+hash of everything that its results depend on, so a cell is the same in whatever study it appears.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from feelgood.errors import FeelgoodError
+from feelgood.running import (
+    Seeds,
+    Values,
+    build_testbed,
+    parse_rounds,
+    parse_seeds,
+    resolve_variants,
+)
+
+#: Raised when the same specification would give other results than before.
+RESULTS_VERSION = 1
+#: Seeds are cut at multiples of this, so that a study that is extended keeps what it has.
+SEED_BLOCK = 10
+MAX_CELLS = 200_000
+MAX_CHAIN_ROUNDS = 10**13
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """One agent with one setting on one testbed, over some seeds; all settings spelled out."""
+
+    testbed: str
+    testbed_settings: Values
+    agent: str
+    settings: Values
+    rounds: int
+    seeds: tuple[int, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole specification."""
+        return {
+            "version": RESULTS_VERSION,
+            "testbed": self.testbed,
+            "testbed_settings": dict(self.testbed_settings),
+            "agent": self.agent,
+            "settings": dict(self.settings),
+            "rounds": self.rounds,
+            "seeds": list(self.seeds),
+        }
+
+    @classmethod
+    def from_json(cls, spec: Mapping[str, Any]) -> "Cell":
+        """The cell that `to_json` described."""
+        return cls(
+            testbed=spec["testbed"],
+            testbed_settings=spec["testbed_settings"],
+            agent=spec["agent"],
+            settings=spec["settings"],
+            rounds=spec["rounds"],
+            seeds=tuple(spec["seeds"]),
+        )
+
+    @functools.cached_property
+    def id(self) -> str:
+        """Hash of the specification."""
+        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    @property
+    def chain_rounds(self) -> int:
+        """How much there is to play."""
+        return self.rounds * len(self.seeds)
+
+    @property
+    def label(self) -> str:
+        """Agent and testbed, for people."""
+        return f"{self.agent} on {self.testbed}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Study:
+    """Cells to be run, in order, under a name; `plugins` are modules that register more agents."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    plugins: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        seen: set[str] = set()
+        for cell in self.cells:
+            if cell.id in seen:
+                raise FeelgoodError(
+                    f"study '{self.name}' has {cell.label} twice with the same settings and "
+                    "seeds: leave one out."
+                )
+            seen.add(cell.id)
+        if not self.cells:
+            raise FeelgoodError(f"study '{self.name}' has no cells: name a testbed and an agent.")
+        if len(self.cells) > MAX_CELLS or self.chain_rounds > MAX_CHAIN_ROUNDS:
+            raise FeelgoodError(
+                f"study '{self.name}' has {len(self.cells):,} cells and {self.chain_rounds:,} "
+                f"rounds in all: use at most {MAX_CELLS:,} cells and {MAX_CHAIN_ROUNDS:,} rounds."
+            )
+
+    @property
+    def chain_rounds(self) -> int:
+        """How much there is to play."""
+        return sum(cell.chain_rounds for cell in self.cells)
+
+
+def seed_blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
+    """Seeds cut at multiples of `SEED_BLOCK`."""
+    blocks: dict[int, list[int]] = {}
+    for seed in sorted(seeds):
+        blocks.setdefault(seed // SEED_BLOCK, []).append(seed)
+    return [tuple(block) for block in blocks.values()]
+
+
+def plan_cells(
+    testbed: str,
+    agent: str,
+    *,
+    settings: Values | None = None,
+    preset: str | None = None,
+    rounds: int | None = None,
+    seeds: Seeds = 10,
+    testbed_settings: Values | None = None,
+) -> list[Cell]:
+    """The cells of one agent on one testbed; settings that are lists make a grid.
+
+    **Arguments:** as those of `feelgood.run`, for one agent by name.
+
+    **Example:**
+
+    >>> from feelgood.studies import plan_cells
+    >>> cells = plan_cells("linear-20", "fglmcts", settings={"lam": [0.1, 0.5]}, seeds=20)
+    >>> [(cell.settings["lam"], cell.seeds[0]) for cell in cells]
+    [(0.1, 0), (0.1, 10), (0.5, 0), (0.5, 10)]
+    """
+    name, problem, resolved = build_testbed(testbed, dict(testbed_settings or {}))
+    horizon = parse_rounds(problem.rounds if rounds is None else rounds)
+    blocks = seed_blocks(parse_seeds(seeds))
+    variants = resolve_variants(agent, settings or {}, preset, name, problem.spec, horizon)
+    return [
+        Cell(name, resolved, agent, variant, horizon, block)
+        for variant in variants
+        for block in blocks
+    ]
