@@ -20,6 +20,8 @@ from feelgood.metrics import Summary
 from feelgood.results import AgentResult
 
 Values = Float[np.ndarray, " seeds"]
+#: Values whose number is not known to be that of others beside them.
+Others = Float[np.ndarray, " others"]
 Metric = Literal["final_regret", "simple_regret"]
 
 #: Resamples behind a bootstrap interval: its ends then move by a few per cent of its width.
@@ -134,7 +136,7 @@ def welch(
     return WelchTest(difference, error, df, _p_of_mean(difference, error, df), level)
 
 
-def welch_samples(a: Values, b: Values, level: float = 0.01) -> WelchTest:
+def welch_samples(a: Values, b: Others, level: float = 0.01) -> WelchTest:
     """Welch's test on two samples; values that are not finite are left out and counted."""
     of_a, of_b = Summary.of(a), Summary.of(b)
     test = welch(of_a.mean, of_a.std, of_a.count, of_b.mean, of_b.std, of_b.count, level)
@@ -184,7 +186,7 @@ def bootstrap(
         return Estimate(value, math.nan, math.nan, level, n, dropped)
     picks = np.random.default_rng(seed).integers(0, n, (draws, n))
     replicates = reduce(kept[picks], axis=1)
-    tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(level, n - 1))
+    tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(level, n - 1.0))
     low, high = np.quantile(replicates, [tail, 1.0 - tail])
     return Estimate(value, float(low), float(high), level, n, dropped)
 
@@ -207,7 +209,7 @@ class PairedDifference:
 
 
 def paired_difference(
-    a: Values, b: Values, level: float = 0.95, draws: int = DRAWS, seed: int = 0
+    a: Values, b: Others, level: float = 0.95, draws: int = DRAWS, seed: int = 0
 ) -> PairedDifference:
     """a − b, seed by seed: mean, standard error, paired t-test and bootstrap interval.
 
@@ -221,13 +223,13 @@ def paired_difference(
     error, p = math.nan, math.nan
     if n >= 2:
         error = Summary.of(differences).sem
-        p = _p_of_mean(estimate.value, error, n - 1)
+        p = _p_of_mean(estimate.value, error, n - 1.0)
     return PairedDifference(
         estimate.value, error, p, estimate.low, estimate.high, level, n, estimate.dropped
     )
 
 
-def probability_better(a: Values, b: Values, level: float = 0.95) -> Estimate:
+def probability_better(a: Values, b: Others, level: float = 0.95) -> Estimate:
     """How often a has the lower value on the same seed; a tie counts half.
 
     A chain that diverged loses against one that did not (`dropped` counts the seeds where either
@@ -245,7 +247,7 @@ def probability_better(a: Values, b: Values, level: float = 0.95) -> Estimate:
     return Estimate(share, low, high, level, n, int(broken.sum()))
 
 
-def _aligned(a: Values, b: Values) -> Values:
+def _aligned(a: Values, b: Others) -> Values:
     """a − b, NaN where either is not finite; an error for lengths that do not belong together."""
     if len(a) != len(b):
         raise FeelgoodError(
@@ -347,7 +349,7 @@ def rank(values: Mapping[str, Values], level: float = 0.05) -> Ranking:
             against = (
                 0.0
                 if np.isinf(means[i])
-                else _p_of_mean(float(pair.mean()), Summary.of(pair).sem, seeds - 1)
+                else _p_of_mean(float(pair.mean()), Summary.of(pair).sem, seeds - 1.0)
             )
             p = min(p, tests * against)
         standings.append(
