@@ -1,0 +1,1 @@
+"""Tables, charts and the page: they read results and compute no physics."""
