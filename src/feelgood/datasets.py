@@ -21,6 +21,10 @@ from feelgood.errors import FeelgoodError, did_you_mean
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 
+class DataAbsent(FeelgoodError):
+    """A dataset is not on this machine. The message says how to get it."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Dataset:
     """One dataset and what proves that a file holds it.
@@ -169,7 +173,7 @@ def located(name: str) -> Path:
     if path is None:
         chosen = data_folder()
         where = f"is not in {chosen}" if chosen else "is not on this machine"
-        raise FeelgoodError(
+        raise DataAbsent(
             f"the dataset {name} {where}: run 'feelgood data fetch {name}', "
             f"or set FEELGOOD_DATA to a folder that holds {dataset(name).file}."
         )

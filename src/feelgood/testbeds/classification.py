@@ -10,33 +10,20 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num, Shaped, UInt32
 
 from feelgood import lanes
-from feelgood.datasets import load
-from feelgood.errors import FeelgoodError
-from feelgood.protocols import TESTBEDS, Testbed
-from feelgood.registry import Entry, Family
+from feelgood.datasets import DataAbsent, load
+from feelgood.protocols import Testbed
 from feelgood.settings import setting
-from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
-from feelgood.testbeds.tables import (
-    PREPROCESS,
-    Kind,
-    Preprocess,
-    Table,
-    check_labels,
-    encode,
-    horizon_setting,
-    ordinal,
-)
+from feelgood.testbeds.rows import Rows, register_dataset
+from feelgood.testbeds.tables import Kind, Preprocess, check_labels, encode, ordinal
 from feelgood.types import Spec
 
 
-class Classification(Testbed):
+class Classification(Rows):
     """A labelled table: round t shows a row, and the arm of its label pays 1, any other 0.
 
-    Every seed meets the rows in a random order of its own, the same for every agent; after the
-    last row comes another pass in another order. Make one with `Classification.from_arrays`.
+    Make one with `Classification.from_arrays`.
     """
 
-    table: Table
     labels: Int[Array, " rows"]
     arms: int = eqx.field(static=True)
     horizon: int = setting(10_000, "usual number of rounds", low=1, high=1_000_000_000)
@@ -88,26 +75,11 @@ class Classification(Testbed):
     def rounds(self) -> int:
         return self.horizon
 
-    def init(self, key: Key[Array, ""]) -> UInt32[Array, " steps"]:
-        return shuffle_key(key)
-
-    def context(
-        self, key: Key[Array, ""], state: UInt32[Array, " steps"], t: Int[Array, ""]
-    ) -> Float[Array, " dim"]:
-        del key
-        return self.table.context(shuffled_row(state, t, self.table.rows))
-
     def mean_rewards(
         self, state: UInt32[Array, " steps"], context: Float[Array, " dim"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
         del context
-        return lanes.one_hot(self.labels[shuffled_row(state, t, self.table.rows)], self.arms)
-
-    def rewards(
-        self, key: Key[Array, ""], state: UInt32[Array, " steps"], means: Float[Array, " arms"]
-    ) -> Float[Array, " arms"]:
-        del key, state
-        return means
+        return lanes.one_hot(self.labels[self.row(state, t)], self.arms)
 
 
 class RiskyMushrooms(Classification):
@@ -152,8 +124,8 @@ def _adult() -> Labelled:
     codes = dict(zip(data["cat_names"].tolist(), data["X_cat"].T, strict=True))
     order = data["column_order"].tolist()
     columns = np.stack([(numbers | codes)[name] for name in order], axis=1)
-    kinds: list[Kind] = ["category" if name in codes else "number" for name in order]
-    return Labelled(columns, data["y"], kinds)
+    kinds: dict[str, Kind] = dict.fromkeys(numbers, "number") | dict.fromkeys(codes, "category")
+    return Labelled(columns, data["y"], [kinds[name] for name in order])
 
 
 def _mushroom() -> Labelled:
@@ -164,7 +136,7 @@ def _mushroom() -> Labelled:
 
 def _covertype() -> Labelled:
     data = load("covertype")
-    kinds: list[Kind] = ["number"] * 10 + ["flag"] * 44
+    kinds: list[Kind] = ["number" if i < 10 else "flag" for i in range(54)]
     return Labelled(data["X"], data["y"], kinds)
 
 
@@ -182,7 +154,7 @@ def _digits() -> Labelled:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise FeelgoodError(
+        raise DataAbsent(
             "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
         ) from None
     images = load_digits()
@@ -197,8 +169,7 @@ def _register(
     horizon: int = 10_000,
     cls: type[Classification] = Classification,
 ) -> None:
-    """Register a dataset by name; it is read when a testbed is built, not before."""
-    rules = {"preprocess": PREPROCESS, "horizon": horizon_setting(horizon)}
+    """Register a classification dataset by name."""
 
     def make(values: Mapping[str, Any]) -> Testbed:
         data = read()
@@ -206,8 +177,7 @@ def _register(
             data.features, data.labels, arms=arms, kinds=data.kinds, name=name, **values
         )
 
-    entry: Entry[Testbed] = Entry(name, doc, rules, make)
-    TESTBEDS.add(Family(name, doc, lambda n: entry if n == name else None, (name,)))
+    register_dataset(name, doc, make, horizon)
 
 
 _register("digits", "Handwritten digits of 8 × 8 pixels, from scikit-learn.", _digits, 10, 2_000)

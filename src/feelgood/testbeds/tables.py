@@ -23,12 +23,6 @@ PREPROCESS = Setting(
     static=True,
 )
 
-
-def horizon_setting(rounds: int) -> Setting:
-    """The usual number of rounds of a dataset, as a setting."""
-    return Setting(rounds, "usual number of rounds", low=1, high=1_000_000_000, static=True)
-
-
 #: Rows that are converted at a time where a whole dataset in float64 would be large.
 PART_ROWS = 4096
 

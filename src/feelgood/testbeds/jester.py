@@ -1,0 +1,25 @@
+"""Jester: which joke to tell, from ratings of other jokes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from feelgood.datasets import load
+from feelgood.testbeds.rows import Payoffs, register_dataset
+
+#: Of the 40 jokes that everybody in the table has rated, in order of their numbers, the last ones
+#: are the arms and the others the context.
+ARMS = 8
+#: Ratings are stored as hundredths of −10 … 10.
+HUNDREDTHS_TO_UNIT = 1 / 1000
+
+
+def jester(values: Mapping[str, Any]) -> Payoffs:
+    """A round is a user: 32 ratings are seen, the arm's rating / 10 is the reward."""
+    ratings = load("jester")["X40"]
+    payoffs = ratings[:, -ARMS:] * HUNDREDTHS_TO_UNIT
+    return Payoffs.from_arrays(ratings[:, :-ARMS], payoffs, name="jester", **values)
+
+
+register_dataset(
+    "jester", "Jokes to tell, by a user's ratings of 32 others; reward −1 … 1.", jester
+)
