@@ -493,11 +493,18 @@ class Compute:
     seconds: float
 
 
-def compute_of(result: AgentResult, chains: int | None = None) -> Compute:
-    """Cost of one chain; `chains` that shared the run time, by default the result's seeds."""
+def compute_of(result: AgentResult) -> Compute:
+    """Cost of one chain."""
     recorded = "gradients" in result.health
     gradients = float(gradient_curve(result)[-1]) if recorded else None
-    return Compute(gradients, result.run_s / (chains or len(result.seeds)))
+    return Compute(gradients, result.run_s / _chains(result))
+
+
+def _chains(result: AgentResult) -> int:
+    """Chains that shared the run time: more than the seeds where settings ran as one batch."""
+    parts = result.provenance.get("parts", [result.provenance])
+    batches = [part.get("batch_chains") for part in parts]
+    return sum(batches) if all(batches) else len(result.seeds)
 
 
 def gradient_curve(result: AgentResult) -> Float[np.ndarray, " points"]:

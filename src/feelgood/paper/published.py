@@ -67,8 +67,8 @@ def published(
     table: str | None = None,
     testbed: str | None = None,
     agent: str | None = None,
-    lam: float | None = None,
-    beta: float | None = None,
+    lam: int | float | None = None,
+    beta: int | float | None = None,
     metric: Metric | None = None,
 ) -> tuple[Published, ...]:
     """The numbers that match everything given.
