@@ -1,7 +1,18 @@
 """Studies: grids of agents × testbeds × settings × seeds that survive interruptions."""
 
-from feelgood.studies.running import run_study
-from feelgood.studies.spec import Cell, Study, plan_cells, read_study
+from feelgood.studies.files import StudyFile, read_study
+from feelgood.studies.running import StudyOutcome, Watcher, run_study
+from feelgood.studies.spec import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
-__all__ = ["Cell", "Store", "Study", "plan_cells", "read_study", "run_study"]
+__all__ = [
+    "Cell",
+    "Store",
+    "Study",
+    "StudyFile",
+    "StudyOutcome",
+    "Watcher",
+    "plan_cells",
+    "read_study",
+    "run_study",
+]

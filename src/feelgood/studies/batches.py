@@ -15,15 +15,15 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from feelgood.protocols import AGENTS
+from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell
 from feelgood.studies.store import Store
 
 #: The most chains of one batch. An accelerator wants many at once; on a processor's core more
-#: than some tens gain nothing, and smaller batches spread better over cores.
-MOST_CHAINS = {"cpu": 50}
-MOST_CHAINS_ELSEWHERE = 1024
+#: than some tens gain nothing, and agents whose chains run one by one gain nothing from company:
+#: smaller batches spread better over cores.
+MOST_CHAINS, MOST_CHAINS_ON_CPU, MOST_CHAINS_ONE_BY_ONE = 1024, 50, 10
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Batch:
 
 def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -> list[Batch]:
     """Group cells of one shape; cut groups that are too large at cell boundaries."""
-    most = MOST_CHAINS.get(platform, MOST_CHAINS_ELSEWHERE)
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(_shape(cell), []).append(cell)
     batches = []
     for group in groups.values():
+        most = _most_chains(group[0], platform)
         part: list[Cell] = []
         for cell in sorted(group, key=lambda c: c.seeds[0]):
             if part and sum(len(c.seeds) for c in part) + len(cell.seeds) > most:
@@ -79,6 +79,14 @@ def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -
             part.append(cell)
         batches.append(Batch(tuple(part), tuple(plugins)))
     return batches
+
+
+def _most_chains(cell: Cell, platform: str) -> int:
+    if platform != "cpu":
+        return MOST_CHAINS
+    policy = AGENTS[cell.agent].build(cell.settings)
+    spec = TESTBEDS[cell.testbed].build(cell.testbed_settings).spec
+    return MOST_CHAINS_ONE_BY_ONE if policy.chains_per_program(spec) == 1 else MOST_CHAINS_ON_CPU
 
 
 def _shape(cell: Cell) -> str:

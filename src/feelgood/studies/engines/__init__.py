@@ -1,0 +1,35 @@
+"""Where batches run: processes on this machine, or a Ray cluster.
+
+An engine gets claimed batches one by one and reports what becomes of each; it knows nothing of
+studies, and the store is the same whichever engine fills it.
+"""
+
+from feelgood.errors import FeelgoodError
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Progress
+from feelgood.studies.engines.local import LocalEngine
+
+__all__ = [
+    "Engine",
+    "Event",
+    "Failed",
+    "Finished",
+    "LocalEngine",
+    "Lost",
+    "Progress",
+    "make_engine",
+]
+
+
+def make_engine(
+    name: str, *, workers: int | None = None, address: str | None = None, checkpoint_every: float
+) -> Engine:
+    """An engine by name."""
+    if name == "local":
+        if address is not None:
+            raise FeelgoodError("--address is for --engine ray: leave one of the two out.")
+        return LocalEngine(workers=workers, checkpoint_every=checkpoint_every)
+    if name == "ray":
+        from feelgood.studies.engines.ray import RayEngine
+
+        return RayEngine(workers=workers, address=address, checkpoint_every=checkpoint_every)
+    raise FeelgoodError(f"unknown engine '{name}': use local or ray.")

@@ -1,0 +1,71 @@
+"""What an engine is."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from feelgood.studies.batches import Batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """Something that happened to a batch."""
+
+    batch: Batch
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress(Event):
+    """So many more chain-rounds were played."""
+
+    chain_rounds: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Finished(Event):
+    """All cells of the batch are in the store."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Failed(Event):
+    """The batch cannot be run, and trying again would not help."""
+
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Lost(Event):
+    """The worker died; the batch can be run again from its last checkpoint."""
+
+    reason: str
+
+
+class Engine(ABC):
+    """Runs batches on workers. Used as a context: leaving it ends all workers."""
+
+    @abstractmethod
+    def start(self, store: Path) -> str:
+        """Start the first worker for this store; returns the platform that workers run on."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many batches it can run at once."""
+
+    @abstractmethod
+    def submit(self, batch: Batch) -> None:
+        """Run a batch; called only while fewer than `slots` are running."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> list[Event]:
+        """What happened, as soon as something did, or after so many seconds."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End all workers."""
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()

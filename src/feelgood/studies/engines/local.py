@@ -1,0 +1,124 @@
+"""Batches in processes on this machine: one a core, or one for the accelerator."""
+
+import dataclasses
+import json
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from feelgood.errors import FeelgoodError
+from feelgood.simulate import usable_cores
+from feelgood.studies.batches import Batch
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Progress
+
+
+@dataclasses.dataclass
+class _Worker:
+    """A process and what it is doing."""
+
+    process: "subprocess.Popen[str]"
+    batch: Batch | None = None
+
+
+class LocalEngine(Engine):
+    """Worker processes that end with this one. A worker that dies is replaced."""
+
+    def __init__(self, *, workers: int | None = None, checkpoint_every: float = 20.0) -> None:
+        if workers is not None and workers < 1:
+            raise FeelgoodError(f"{workers} workers cannot run anything: use at least 1.")
+        self._wanted = workers
+        self._every = checkpoint_every
+        self._workers: list[_Worker] = []
+        self._events: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = queue.Queue()
+        self._store = Path()
+        self._slots = 1
+
+    def start(self, store: Path) -> str:
+        self._store = store.resolve()
+        self._workers.append(self._spawn())
+        while True:
+            _, message = self._events.get()
+            if message is None:
+                raise FeelgoodError(
+                    "the worker process could not start (its message is above): try "
+                    "'feelgood doctor'."
+                )
+            if "hello" in message:
+                platform = str(message["hello"])
+                on_cpu = platform == "cpu"
+                self._slots = self._wanted or (usable_cores() if on_cpu else 1)
+                return platform
+
+    @property
+    def slots(self) -> int:
+        return self._slots
+
+    def _spawn(self) -> _Worker:
+        command = [sys.executable, "-m", "feelgood.studies.worker"]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        worker = _Worker(process)
+        threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+        return worker
+
+    def _listen(self, worker: _Worker) -> None:
+        assert worker.process.stdout is not None
+        for line in worker.process.stdout:
+            self._events.put((worker, json.loads(line)))
+        worker.process.wait()
+        self._events.put((worker, None))
+
+    def submit(self, batch: Batch) -> None:
+        worker = next((w for w in self._workers if w.batch is None), None)
+        if worker is None:
+            worker = self._spawn()
+            self._workers.append(worker)
+        worker.batch = batch
+        message = {
+            "batch": batch.to_json(),
+            "store": str(self._store),
+            "checkpoint_every": self._every,
+        }
+        assert worker.process.stdin is not None
+        try:
+            worker.process.stdin.write(json.dumps(message) + "\n")
+            worker.process.stdin.flush()
+        except OSError:
+            pass  # it has died: the listener says so
+
+    def wait(self, seconds: float) -> list[Event]:
+        events: list[Event] = []
+        try:
+            worker, message = self._events.get(timeout=seconds)
+        except queue.Empty:
+            return events
+        batch = worker.batch
+        if message is None:
+            self._workers.remove(worker)
+            if batch is not None:
+                code = worker.process.returncode
+                events.append(Lost(batch, f"its worker ended with code {code}"))
+        elif batch is not None and message.get("progress"):
+            events.append(Progress(batch, message["progress"]))
+        elif batch is not None and "done" in message:
+            worker.batch = None
+            events.append(Finished(batch))
+        elif batch is not None and "failed" in message:
+            worker.batch = None
+            events.append(Failed(batch, message["failed"]))
+        return events
+
+    def stop(self) -> None:
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in self._workers:
+            worker.process.wait()
+        self._workers.clear()

@@ -1,0 +1,173 @@
+"""Run a study: plan what is missing, hand it to an engine, keep count."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from feelgood.errors import FeelgoodError
+from feelgood.studies.batches import Batch, Claim, plan
+from feelgood.studies.engines import (
+    Engine,
+    Failed,
+    Finished,
+    Lost,
+    Progress,
+    make_engine,
+)
+from feelgood.studies.spec import Study
+from feelgood.studies.store import Damage, Store
+
+#: How often a batch whose worker died is tried again.
+TRIES = 3
+#: Seconds between two looks at batches that another process is running.
+LOOK_AGAIN = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Watcher:
+    """What a run of a study tells while it goes on; every function may be left as it is."""
+
+    damaged: Callable[[Damage], None] = lambda damage: None
+    planned: Callable[[Sequence[Batch], int, int], None] = lambda batches, done, all_: None
+    started: Callable[[Batch], None] = lambda batch: None
+    progress: Callable[[Batch, int], None] = lambda batch, chain_rounds: None
+    finished: Callable[[Batch], None] = lambda batch: None
+    lost: Callable[[Batch, str], None] = lambda batch, reason: None
+    failed: Callable[[Batch, str], None] = lambda batch, reason: None
+    waiting: Callable[[int], None] = lambda batches: None
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyOutcome:
+    """How a run of a study ended."""
+
+    done: int
+    missing: int
+    failures: dict[str, str]
+
+
+def run_study(
+    study: Study,
+    store: Store | str | Path,
+    *,
+    engine: str | Engine = "local",
+    workers: int | None = None,
+    address: str | None = None,
+    checkpoint_every: float = 20.0,
+    watcher: Watcher | None = None,
+) -> StudyOutcome:
+    """Run what is missing of a study.
+
+    **Arguments:**
+
+    - `study`, `store`: what to run, and where the results go.
+    - `engine`: `"local"`, `"ray"`, or an `Engine`.
+    - `workers`: how many batches at once; by default one a core, or one on an accelerator.
+    - `address`: of a Ray cluster that is there already.
+    - `checkpoint_every`: seconds between two checkpoints of a batch.
+    - `watcher`: is told what happens.
+
+    Interrupting it loses nothing but the time since the last checkpoints; running it again goes
+    on from there, and the results are the same bits.
+    """
+    place = store if isinstance(store, Store) else Store(store)
+    watch = watcher or Watcher()
+    for damage in place.verify(cell.id for cell in study.cells):
+        watch.damaged(damage)
+    missing = {cell.id for cell in study.cells} - place.present()
+    failures: dict[str, str] = {}
+    if missing:
+        runner = engine
+        if not isinstance(runner, Engine):
+            runner = make_engine(
+                runner, workers=workers, address=address, checkpoint_every=checkpoint_every
+            )
+        with runner:
+            failures = _Run(study, place, runner, watch).go()
+    else:
+        watch.planned([], len(study.cells), len(study.cells))
+    left = {cell.id for cell in study.cells} - place.present()
+    return StudyOutcome(len(study.cells) - len(left), len(left), failures)
+
+
+class _Run:
+    """One run of a study: which batches wait, which are running, which failed."""
+
+    def __init__(self, study: Study, store: Store, engine: Engine, watch: Watcher) -> None:
+        self.study, self.store, self.engine, self.watch = study, store, engine, watch
+        self.running: dict[str, Claim] = {}
+        self.tries: dict[str, int] = {}
+        self.failures: dict[str, str] = {}
+
+    def go(self) -> dict[str, str]:
+        """Until nothing is left that could be run here; returns why batches failed."""
+        platform = self.engine.start(self.store.path)
+        waiting = plan(self.store, self.study.cells, platform, self.study.plugins)
+        left = sum(len(batch.cells) for batch in waiting)
+        self.watch.planned(waiting, len(self.study.cells) - left, len(self.study.cells))
+        try:
+            while waiting or self.running:
+                elsewhere = self._fill(waiting)
+                if self.running:
+                    self._take_events(waiting, LOOK_AGAIN if elsewhere else 60.0)
+                elif waiting:
+                    self.watch.waiting(len(waiting))
+                    time.sleep(LOOK_AGAIN)
+        finally:
+            for claim in self.running.values():
+                claim.release()
+        return self.failures
+
+    def _fill(self, waiting: list[Batch]) -> bool:
+        """Give work to idle workers; returns whether some of it is held by another process."""
+        elsewhere = False
+        present = self.store.present()
+        for batch in list(waiting):
+            if len(self.running) >= self.engine.slots:
+                break
+            if all(cell.id in present for cell in batch.cells):
+                waiting.remove(batch)  # another process finished it
+                self.watch.finished(batch)
+                continue
+            claim = Claim(self.store, batch)
+            if not claim.take():
+                elsewhere = True
+                continue
+            if all(self.store.file(cell.id).exists() for cell in batch.cells):
+                claim.finish()  # finished between the two looks
+                waiting.remove(batch)
+                self.watch.finished(batch)
+                continue
+            waiting.remove(batch)
+            self.running[batch.id] = claim
+            self.watch.started(batch)
+            self.engine.submit(batch)
+        return elsewhere
+
+    def _take_events(self, waiting: list[Batch], seconds: float) -> None:
+        for event in self.engine.wait(seconds):
+            batch = event.batch
+            if isinstance(event, Progress):
+                self.watch.progress(batch, event.chain_rounds)
+            elif isinstance(event, Finished):
+                self.running.pop(batch.id).finish()
+                self.watch.finished(batch)
+            elif isinstance(event, Failed):
+                self._give_up(batch, event.reason)
+            elif isinstance(event, Lost):
+                self.tries[batch.id] = self.tries.get(batch.id, 0) + 1
+                if self.tries[batch.id] >= TRIES:
+                    self._give_up(batch, f"{event.reason}, {TRIES} times")
+                else:
+                    self.running.pop(batch.id).release()
+                    self.watch.lost(batch, event.reason)
+                    waiting.insert(0, batch)
+
+    def _give_up(self, batch: Batch, reason: str) -> None:
+        self.running.pop(batch.id).release()
+        self.failures[batch.label] = reason
+        self.watch.failed(batch, reason)
+        if reason.startswith("cannot write"):
+            # The store itself is in trouble: every other batch would fail alike.
+            raise FeelgoodError(reason)

@@ -1,0 +1,112 @@
+"""A process that runs batches for `feelgood study`: one JSON message a line, in and out.
+
+In:  {"batch": {...}, "store": "...", "checkpoint_every": seconds}
+Out: {"hello": platform, "device": name}, then for each batch {"progress": chain-rounds} now and
+then, and {"done": true} or {"failed": sentence}.
+
+The worker ends when its input does, so it never outlives the process that started it by more than
+one call into a compiled program.
+"""
+
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any, TextIO
+
+#: Seconds between two reports of progress.
+REPORT_EVERY = 0.2
+
+
+def _messages(channel: TextIO) -> Any:
+    """Send one message; the reader may be gone, and then so are we."""
+    lock = threading.Lock()
+
+    def send(**message: Any) -> None:
+        with lock:
+            try:
+                channel.write(json.dumps(message) + "\n")
+                channel.flush()
+            except BrokenPipeError:
+                os._exit(1)
+
+    return send
+
+
+def _run(message: dict[str, Any], send: Any) -> None:
+    from feelgood.studies.batches import Batch, batch_folder
+    from feelgood.studies.checkpoints import FolderCheckpoints
+    from feelgood.studies.execute import execute
+    from feelgood.studies.store import Store
+
+    batch = Batch.from_json(message["batch"])
+    store = Store(message["store"], create=False)
+    folder = batch_folder(store, batch)
+    pending, last = 0, time.monotonic()
+
+    def progress(count: int) -> None:
+        nonlocal pending, last
+        pending += count
+        if time.monotonic() - last >= REPORT_EVERY:
+            send(progress=pending)
+            pending, last = 0, time.monotonic()
+
+    checkpoints = FolderCheckpoints(folder, message["checkpoint_every"])
+    # All cells are computed before the first is written: as long as one is missing, the
+    # checkpoints from which it can be made again are there.
+    for cell, result in list(execute(batch, checkpoints, progress)):
+        store.put(cell, result)
+    send(progress=pending)
+
+
+def main() -> None:
+    """Run batches until the input ends."""
+    # Programs that print must not disturb the messages.
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    send = _messages(channel)
+
+    import jax
+
+    import feelgood  # noqa: F401  (fills the registries, and shows an import error early)
+    from feelgood.errors import FeelgoodError
+
+    device = jax.devices()[0]
+    send(hello=device.platform, device=device.device_kind)
+    inbox: list[str] = []
+    arrived = threading.Condition()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            with arrived:
+                inbox.append(line)
+                arrived.notify()
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        with arrived:
+            while not inbox:
+                arrived.wait()
+            line = inbox.pop(0)
+        try:
+            _run(json.loads(line), send)
+        except FeelgoodError as error:
+            send(failed=str(error))
+        except Exception as error:
+            traceback.print_exc()
+            send(failed=f"{type(error).__name__}: {error}")
+        else:
+            send(done=True)
+
+
+def store_argument(path: Path) -> str:
+    """A store's path as a worker with another working folder understands it."""
+    return str(path.resolve())
+
+
+if __name__ == "__main__":
+    main()
