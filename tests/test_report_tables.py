@@ -99,10 +99,9 @@ def test_one_seed_is_too_few_and_none_is_not_run() -> None:
     assert single.verdict is Verdict.NOT_COMPARABLE
     assert "too few" in single.reason
     assert "60.0 (1)" in to_markdown([single], "t")
-    nothing = compare_row(LMCTS, None)
+    nothing = compare_row(LMCTS, "it has not been run")
     assert (nothing.verdict, nothing.ours) == (Verdict.NOT_RUN, None)
-    unknown = dataclasses.replace(LMCTS, agent="nobody")
-    assert "not available yet" in compare_row(unknown, None).reason
+    assert nothing.reason == "it has not been run"
 
 
 def test_simple_regret_is_compared_with_simple_regret() -> None:
@@ -118,7 +117,12 @@ def comparisons() -> tuple[Comparison, ...]:
         MAIN["plmcts"], agent="p|l_m*c&ts\\%", remark='50% of $x_1$, "a|b" & {c} [bold]#~^\n'
     )
     chosen = [LMCTS, MAIN["fglmcts λ=0.5"], evil, MAIN["hmcts"]]
-    results = [ours(chosen[0], 62.0, 9.0), ours(chosen[1], 150.0, 99.0), ours(evil, 1.0, 0.1), None]
+    results = [
+        ours(chosen[0], 62.0, 9.0),
+        ours(chosen[1], 150.0, 99.0),
+        ours(evil, 1.0, 0.1),
+        "none",
+    ]
     return compare_rows(chosen, results)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
-from feelgood.paper.tables import Row, missing
+from feelgood.paper.tables import Row
 from feelgood.results import AgentResult
 from feelgood.statistics import WelchTest, values_at, welch
 
@@ -46,11 +46,10 @@ class Comparison:
     reason: str
 
 
-def compare_row(row: Row, result: AgentResult | None, level: float = LEVEL) -> Comparison:
-    """The comparison of a published number with our result, or with none."""
-    if result is None:
-        reason = missing(row) or "there is no result of ours"
-        return Comparison(row, None, 0, 0, None, Verdict.NOT_RUN, reason)
+def compare_row(row: Row, result: AgentResult | str, level: float = LEVEL) -> Comparison:
+    """The comparison of a published number with our result; a string says why there is none."""
+    if isinstance(result, str):
+        return Comparison(row, None, 0, 0, None, Verdict.NOT_RUN, result)
     values = values_at(result, result.seeds, "final_regret")
     if row.published.metric == "simple_regret":
         values = values_at(result, result.seeds, "simple_regret")
@@ -82,7 +81,7 @@ def compare_row(row: Row, result: AgentResult | None, level: float = LEVEL) -> C
 
 
 def compare_rows(
-    rows: Sequence[Row], results: Sequence[AgentResult | None], level: float = LEVEL
+    rows: Sequence[Row], results: Sequence[AgentResult | str], level: float = LEVEL
 ) -> tuple[Comparison, ...]:
     """Comparisons of rows with the results that belong to them, in the same order."""
     if not 0.0 < level < 1.0:

@@ -1,0 +1,192 @@
+"""`feelgood reproduce`: the paper's tables, ours beside the published."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from feelgood.cli.app import app, errors
+from feelgood.cli.output import (
+    WIDTH_OF_FILES,
+    prepare_output,
+    progress_bar,
+    write_atomically,
+)
+from feelgood.errors import FeelgoodError, did_you_mean
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from feelgood.studies import Watcher
+    from feelgood.studies.batches import Batch
+
+FORMATS = ("table", "markdown", "csv", "latex")
+
+
+@app.command()
+def reproduce(
+    table: Annotated[
+        str | None, typer.Argument(help="For example main; --list shows all of them.")
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="N for seeds 0 to N-1, or a range A:B; default: as published."),
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Rounds; default: as published.")] = None,
+    testbed: Annotated[
+        list[str] | None, typer.Option(help="Only this testbed, or several: a,b.")
+    ] = None,
+    agents: Annotated[
+        list[str] | None, typer.Option(help="Only this agent, or several: a,b.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="Folder of results; what is there is kept.")] = Path(
+        "feelgood-results"
+    ),
+    format_: Annotated[
+        str, typer.Option("--format", help="table, markdown, csv or latex.")
+    ] = "table",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the comparison to this file, not the terminal.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file of --out.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="Show the tables and the time each takes here.")
+    ] = False,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Batches at once; default: one a core.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to use, with --engine ray.")
+    ] = None,
+) -> None:
+    """Run what a table of the paper needs and print ours beside the published numbers."""
+    view = Console(highlight=False)
+    if not view.is_terminal:
+        view.width = WIDTH_OF_FILES
+    if list_:
+        view.print(_catalogue())
+        return
+    if table is None:
+        raise FeelgoodError("no table was named: name one, such as main; --list shows all.")
+    if format_ not in FORMATS:
+        raise FeelgoodError(f"unknown format '{format_}': {did_you_mean(format_, FORMATS)}")
+
+    from feelgood.paper.reproducing import plan_rows
+    from feelgood.paper.tables import TITLES, rows
+    from feelgood.report.tables import TEXT_FORMATS, compare_rows, to_rich
+    from feelgood.studies import Store, run_study
+
+    chosen = rows(table, _names(testbed), _names(agents))
+    plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+    prepare_output([out] if out else [], force)
+    results = Store(store)
+    study = plan.study(f"reproduce {table}")
+    if study is not None:
+        with _watching(errors) as watcher:
+            run_study(
+                study, results, engine=engine, workers=workers, address=address, watcher=watcher
+            )
+    comparisons = compare_rows(chosen, plan.results(results))
+    if format_ == "table":
+        if out is not None:
+            view = Console(highlight=False, width=WIDTH_OF_FILES, record=True, quiet=True)
+        view.print(to_rich(comparisons, TITLES[table]))
+        text = view.export_text() if out is not None else ""
+    else:
+        text = TEXT_FORMATS[format_](comparisons, TITLES[table])
+        if out is None:
+            print(text, end="")
+    if out is not None:
+        write_atomically(out, lambda path: path.write_text(text, encoding="utf-8"))
+        errors.print(f"wrote {out}", markup=False)
+
+
+def _names(given: Sequence[str] | None) -> list[str]:
+    """Names from options that may be given again and may hold several."""
+    parts = (name.strip() for text in given or () for name in text.split(","))
+    return [name for name in parts if name]
+
+
+@contextmanager
+def _watching(console: Console) -> "Iterator[Watcher]":
+    """A live bar on a terminal, a line for every finished batch elsewhere."""
+    from feelgood.studies import Watcher
+
+    with progress_bar(console) as report:
+        rounds, batches = {"done": 0, "all": 0}, {"done": 0, "all": 0}
+
+        def planned(waiting: "Sequence[Batch]", done: int, all_: int) -> None:
+            rounds["all"] = sum(batch.chain_rounds for batch in waiting)
+            batches["all"] = len(waiting)
+            if waiting:
+                report("reproduce", 0, rounds["all"])
+                console.print(f"{done} of {all_} cells are in the store; running the others.")
+
+        def progress(batch: "Batch", more: int) -> None:
+            del batch
+            rounds["done"] += more
+            report("reproduce", max(1, min(rounds["done"], rounds["all"])), rounds["all"])
+
+        def finished(batch: "Batch") -> None:
+            batches["done"] += 1
+            if not console.is_terminal:
+                line = f"{batches['done']}/{batches['all']} {batch.label}"
+                console.print(line, markup=False)
+
+        def warn(text: object) -> None:
+            console.print(f"feelgood: {text}", style="yellow", markup=False)
+
+        yield Watcher(
+            damaged=warn,
+            planned=planned,
+            progress=progress,
+            finished=finished,
+            lost=lambda batch, reason: warn(f"{batch.label}: {reason}; it is run again."),
+            failed=lambda batch, reason: warn(f"{batch.label} failed: {reason}."),
+            waiting=lambda count: None,
+        )
+
+
+def _catalogue() -> "Table":
+    """The tables, how many rows they have, and roughly how long they take."""
+    from rich.table import Table
+
+    from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
+    from feelgood.paper.tables import TITLES, missing, rows
+    from feelgood.simulate import usable_cores
+
+    speed, cores = speed_of_this_machine(), usable_cores()
+    shown = Table(
+        title="tables of the paper",
+        caption=(
+            f"Estimated for {cores} core(s) of this machine with the published seeds and rounds, "
+            "without what is in the store already; good to a factor of about two."
+        ),
+    )
+    for name, justify in (("table", "left"), ("what", "left"), ("rows", "right")):
+        shown.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name in ("comparable", "not available", "time"):
+        shown.add_column(name, justify="right")
+    for name, title in TITLES.items():
+        all_rows = rows(name)
+        here = [r for r in all_rows if missing(r) is None]
+        seconds = estimated_seconds(here) if here else None
+        shown.add_row(
+            name,
+            title,
+            str(len(all_rows)),
+            str(sum(r.not_comparable is None for r in all_rows)),
+            str(len(all_rows) - len(here)),
+            "–" if seconds is None else _duration(seconds / (speed * cores)),
+        )
+    return shown
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

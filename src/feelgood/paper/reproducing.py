@@ -1,0 +1,66 @@
+"""From published rows to runs and back: the cells to run, the results that belong to each row."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from feelgood.errors import FeelgoodError
+from feelgood.paper.tables import Row, missing
+from feelgood.results import AgentResult
+from feelgood.running import Seeds, parse_rounds, parse_seeds
+from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.studies.store import Store
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """Rows of a table, and for each the cells that it needs or why it cannot be run."""
+
+    rows: tuple[Row, ...]
+    cells: tuple[tuple[Cell, ...] | str, ...]
+
+    def study(self, name: str) -> Study | None:
+        """All cells, each once, as a study; None where nothing can be run."""
+        unique = {c.id: c for cells in self.cells if not isinstance(cells, str) for c in cells}
+        return Study(name, tuple(unique.values())) if unique else None
+
+    def results(self, store: Store) -> list[AgentResult | str]:
+        """For each row our result over the seeds that are done, or why there is none."""
+        found: list[AgentResult | str] = []
+        for cells in self.cells:
+            if isinstance(cells, str):
+                found.append(cells)
+            else:
+                merged = store.results(cells)
+                found.append(merged[0] if merged else "it has not been run")
+        return found
+
+
+def plan_rows(
+    rows: Sequence[Row], *, seeds: Seeds | None = None, rounds: int | None = None
+) -> Plan:
+    """What to run for these rows; by default with the published number of seeds and rounds."""
+    if seeds is not None:
+        parse_seeds(seeds)
+    if rounds is not None:
+        parse_rounds(rounds)
+    return Plan(tuple(rows), tuple(_cells(row, seeds, rounds) for row in rows))
+
+
+def _cells(row: Row, seeds: Seeds | None, rounds: int | None) -> tuple[Cell, ...] | str:
+    absent = missing(row)
+    if absent is not None:
+        return absent
+    try:
+        return tuple(
+            plan_cells(
+                row.testbed,
+                row.agent,
+                settings=row.settings,
+                preset=row.preset,
+                rounds=rounds or row.rounds,
+                seeds=seeds or row.published.seeds,
+            )
+        )
+    except FeelgoodError as error:
+        # A data set that is not here, for example: the other rows can be run all the same.
+        return str(error).rstrip(".")
