@@ -153,6 +153,14 @@ def data_folder() -> Path | None:
     return Path(chosen) if chosen else None
 
 
+def use_data(folder: Path | None) -> None:
+    """Look for datasets in `folder`, in this process and those it starts; None changes nothing."""
+    if folder is not None:
+        if not folder.is_dir():
+            raise FeelgoodError(f"the data folder {folder} does not exist: check the path.")
+        os.environ["FEELGOOD_DATA"] = str(folder.absolute())
+
+
 def fetched_folder() -> Path:
     """Where downloaded datasets are kept."""
     return cache_folder() / "data"
@@ -213,7 +221,9 @@ def arrays_digest(arrays: Arrays, names: tuple[str, ...]) -> str:
 def read_archive(name: str, path: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
     """The arrays of a dataset from one file, checked against what is pinned."""
     entry = dataset(name)
-    remedy = f"fetch it again with 'feelgood data fetch {name} --force', or replace the file"
+    remedy = "replace the file, or unset FEELGOOD_DATA"
+    if path.parent == fetched_folder():
+        remedy = f"fetch it again with 'feelgood data fetch {name} --force'"
     try:
         pinned = file_sha256(path) == entry.sha256
         with np.load(path, allow_pickle=False) as archive:

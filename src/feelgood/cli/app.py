@@ -1,6 +1,7 @@
 """The command line's frame: the application and its errors."""
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,6 +20,10 @@ errors = Console(stderr=True, highlight=False, soft_wrap=True)
 PluginOption = Annotated[
     list[str] | None,
     typer.Option("--plugin", help="Python file or module that registers agents or testbeds."),
+]
+
+DataOption = Annotated[
+    Path | None, typer.Option("--data", help="Folder with datasets; default: FEELGOOD_DATA.")
 ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import PluginOption, app, errors
+from feelgood.cli.app import DataOption, PluginOption, app, errors
 from feelgood.cli.output import (
     RESULTS_FILE,
     TABLE_FILE,
@@ -76,11 +76,14 @@ def run(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing results.")] = False,
     plugin: PluginOption = None,
+    data: DataOption = None,
 ) -> None:
     """Run agents on a testbed and print a table."""
+    from feelgood.datasets import use_data
     from feelgood.running import run_each
 
     load_plugins(plugin)
+    use_data(data)
     given = parse_settings(set_)
     json_file = None if json_ in (None, "-") else Path(str(json_))
     targets = [json_file] if json_file else []
