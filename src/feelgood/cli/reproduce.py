@@ -1,5 +1,6 @@
 """`feelgood reproduce`: the paper's tables, ours beside the published."""
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -91,16 +92,19 @@ def reproduce(
                 study, results, engine=engine, workers=workers, address=address, watcher=watcher
             )
     comparisons = compare_rows(chosen, plan.results(results))
+    title = TITLES[table]
+    if format_ == "table" and out is None:
+        view.print(to_rich(comparisons, title))
+        return
     if format_ == "table":
-        if out is not None:
-            view = Console(highlight=False, width=WIDTH_OF_FILES, record=True, quiet=True)
-        view.print(to_rich(comparisons, TITLES[table]))
-        text = view.export_text() if out is not None else ""
+        page = io.StringIO()
+        Console(file=page, width=WIDTH_OF_FILES).print(to_rich(comparisons, title))
+        text = page.getvalue()
     else:
-        text = TEXT_FORMATS[format_](comparisons, TITLES[table])
-        if out is None:
-            print(text, end="")
-    if out is not None:
+        text = TEXT_FORMATS[format_](comparisons, title)
+    if out is None:
+        print(text, end="")
+    else:
         write_atomically(out, lambda path: path.write_text(text, encoding="utf-8"))
         errors.print(f"wrote {out}", markup=False)
 
