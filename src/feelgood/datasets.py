@@ -226,7 +226,7 @@ def read_archive(name: str, path: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
         remedy = f"fetch it again with 'feelgood data fetch {name} --force'"
     try:
         pinned = file_sha256(path) == entry.sha256
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             missing = [array for array in entry.arrays if array not in archive.files]
             if missing:
                 raise FeelgoodError(f"{path} holds no array {missing[0]}: {remedy}.")
