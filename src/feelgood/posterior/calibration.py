@@ -1,0 +1,273 @@
+"""Simulation-based calibration: does an agent's posterior mean what it says?
+
+Draw the true parameter from the prior, let the agent play, draw from its posterior: if the agent is
+right, the rank of the truth among the draws is uniform, whatever the testbed's data look like
+(Talts, Betancourt, Simpson, Vehtari and Gelman, "Validating Bayesian inference algorithms with
+simulation-based calibration", 2018). Data that the agent chose itself change nothing: the
+posterior conditions on them.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int, Key
+from scipy import special
+
+import feelgood.policies
+import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood.compiling import compiled, keep_compiled_programs
+from feelgood.errors import FeelgoodError
+from feelgood.lanes import AnyKey
+from feelgood.posterior.chains import play_many, redraw, require_draws
+from feelgood.posterior.measures import LEVEL
+from feelgood.posterior.settings import PRECISION, agent_settings
+from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.running import parse_rounds
+from feelgood.simulate import ENVIRONMENT, seed_array, seed_keys
+from feelgood.types import Number, Spec
+
+#: Bars of the histogram; there are ten ranks a bar.
+BARS = 10
+DRAWS = 10 * BARS - 1
+FEWEST_SIMULATIONS = 50
+
+
+class FromPrior(Testbed):
+    """A testbed whose true parameters are drawn from N(0, I/precision)."""
+
+    inner: Testbed
+    precision: Number
+
+    @property
+    def spec(self) -> Spec:
+        return self.inner.spec
+
+    @property
+    def rounds(self) -> int:
+        return self.inner.rounds
+
+    def init(self, key: Key[Array, ""]) -> Any:
+        state = self.inner.init(key)
+        theta = jax.random.normal(jax.random.fold_in(key, 1), state.theta.shape)
+        return state._replace(theta=theta / jnp.sqrt(self.precision))
+
+    def context(self, key: Key[Array, ""], state: Any, t: Int[Array, ""]) -> Float[Array, "..."]:
+        return self.inner.context(key, state, t)
+
+    def mean_rewards(
+        self, state: Any, context: Float[Array, "..."], t: Int[Array, ""]
+    ) -> Float[Array, " arms"]:
+        return self.inner.mean_rewards(state, context, t)
+
+    def rewards(
+        self, key: Key[Array, ""], state: Any, means: Float[Array, " arms"]
+    ) -> Float[Array, " arms"]:
+        return self.inner.rewards(key, state, means)
+
+
+@dataclasses.dataclass(frozen=True)
+class Calibration:
+    """Ranks of the truth among an agent's draws, and what they say."""
+
+    agent: str
+    testbed: str
+    rounds: int
+    settings: Mapping[str, Any]
+    #: In 0 … draws.
+    ranks: Int[np.ndarray, "simulations parameters"]
+    draws: int
+    level: float
+
+    @property
+    def histogram(self) -> Int[np.ndarray, " bars"]:
+        """Ranks of all parameters together."""
+        return np.bincount(self._bars().ravel(), minlength=BARS)
+
+    def _bars(self) -> np.ndarray:
+        return self.ranks * BARS // (self.draws + 1)
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """Mean squared distance of the ranks from the middle, over that of a uniform law.
+
+        With its standard error over simulations. Above 1 the posterior is too narrow (the truth is
+        at its ends too often), below 1 too wide.
+        """
+        return _mean_and_error(self._spreads())
+
+    @property
+    def shift(self) -> tuple[float, float]:
+        """Mean of (rank − middle) / draws, with its standard error over simulations."""
+        return _mean_and_error((self.ranks / self.draws - 0.5).mean(axis=1))
+
+    def _spreads(self) -> np.ndarray:
+        middle = 0.5 * self.draws
+        uniform = ((self.draws + 1.0) ** 2 - 1.0) / 12.0
+        return ((self.ranks - middle) ** 2 / uniform).mean(axis=1)
+
+    @property
+    def p_values(self) -> dict[str, float]:
+        """Tests of uniformity: χ² of the worst parameter (Bonferroni), spread and shift (t)."""
+        simulations, parameters = self.ranks.shape
+        counts = np.stack([(self._bars() == bar).sum(axis=0) for bar in range(BARS)])
+        expected = simulations / BARS
+        statistic = ((counts - expected) ** 2 / expected).sum(axis=0)
+        histogram = min(1.0, parameters * float(special.chdtrc(BARS - 1, statistic.max())))
+        out = {"histogram": histogram}
+        for name, (value, error), uniform in (
+            ("spread", self.spread, 1.0),
+            ("shift", self.shift, 0.0),
+        ):
+            score = abs(value - uniform) / error if error > 0 else np.inf
+            out[name] = float(2.0 * special.stdtr(simulations - 1, -score))
+        return out
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether all tests pass together at the level."""
+        p_values = self.p_values
+        return min(p_values.values()) * len(p_values) >= self.level
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words."""
+        simulations, parameters = self.ranks.shape
+        if self.calibrated:
+            return (
+                f"calibrated: ranks are uniform ({simulations} simulations × {parameters} "
+                f"parameters, level {self.level:g})."
+            )
+        value, error = self.spread
+        shift, shift_error = self.shift
+        if abs(value - 1.0) > 3.0 * error:
+            kind = "too narrow" if value > 1.0 else "too wide"
+        else:
+            kind = "of the wrong shape or place"
+        return (
+            f"not calibrated: the posterior is {kind} (spread of ranks {value:.2f} ± {error:.2f} "
+            f"of a uniform law's, shift {shift:+.3f} ± {shift_error:.3f})."
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """In plain types."""
+        return {
+            "kind": "calibration",
+            "agent": self.agent,
+            "testbed": self.testbed,
+            "rounds": self.rounds,
+            "settings": dict(self.settings),
+            "draws": self.draws,
+            "level": self.level,
+            "calibrated": self.calibrated,
+            "sentence": self.sentence,
+            "p_values": self.p_values,
+            "spread": self.spread,
+            "shift": self.shift,
+            "histogram": self.histogram.tolist(),
+            "ranks": self.ranks.tolist(),
+        }
+
+
+def _mean_and_error(values: Float[np.ndarray, " simulations"]) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(len(values)))
+
+
+class _Ranker(eqx.Module):
+    """Draws after a run, thinned."""
+
+    burn: int = eqx.field(static=True)
+    thin: int = eqx.field(static=True)
+    draws: int = eqx.field(static=True)
+
+    def __call__(
+        self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
+    ) -> Float[Array, "draws parameters lanes"]:
+        _, state = redraw(policy, keys, state, self.burn, first)
+        drawn, _ = redraw(policy, keys, state, self.draws * self.thin, first + self.burn)
+        return drawn[self.thin - 1 :: self.thin]
+
+
+def calibrate(
+    agent: str,
+    testbed: str = "planted",
+    *,
+    simulations: int = 200,
+    rounds: int = 100,
+    steps: int | None = None,
+    thin: int = 4,
+    burn: int = 10,
+    precision: float = PRECISION,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    testbed_settings: Mapping[str, Any] | None = None,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Calibration:
+    """Simulation-based calibration of an agent on a testbed whose parameters have a prior.
+
+    **Arguments:**
+
+    - `agent`, `testbed`: names; the testbed must have true parameters (`linear-N`, `planted`,
+      `logistic-N`), which are drawn from N(0, I/`precision`).
+    - `simulations`, `rounds`: how many truths, and how many rounds the agent plays with each.
+    - `steps`, `thin`, `burn`: inner steps a draw, draws of which one is kept, and draws thrown away
+      first. Ranks are uniform only for nearly independent draws.
+    - `preset`, `settings`: as in `analyse`; without them the agent's target is the posterior.
+    - `level`: false-alarm rate of the verdict.
+    """
+    problem = TESTBEDS[testbed].build(testbed_settings)
+    rounds = parse_rounds(rounds)
+    if simulations < FEWEST_SIMULATIONS:
+        raise FeelgoodError(
+            f"simulations = {simulations} is not allowed: use at least {FEWEST_SIMULATIONS}."
+        )
+    if thin < 1 or burn < 0:
+        raise FeelgoodError(f"thin = {thin}, burn = {burn} are not allowed: use 1 and 0 or more.")
+    fields = getattr(jax.eval_shape(problem.init, jax.random.key(0)), "_fields", ())
+    if "theta" not in fields:
+        raise FeelgoodError(
+            f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
+        )
+    values = agent_settings(
+        agent,
+        testbed,
+        problem,
+        rounds,
+        preset=preset,
+        steps=steps,
+        given=settings or {},
+        precision=precision,
+    )
+    policy = AGENTS[agent].build(values)
+    require_draws(agent, policy, problem.spec)
+    keep_compiled_programs()
+    drawn_from_prior = FromPrior(inner=problem, precision=jnp.asarray(precision, jnp.float32))
+    seeds = list(range(seed, seed + simulations))
+    state, keys, many = play_many(drawn_from_prior, policy, rounds, seeds)
+    if policy.exact_draws:
+        thin, burn = 1, 0
+    args = (many, keys, state, jnp.asarray(rounds + 1))
+    ranker = _Ranker(burn=burn, thin=thin, draws=DRAWS)
+    draws = np.asarray(compiled(ranker, *args)[0](*args))
+    truth = _truths(drawn_from_prior, seeds)
+    return Calibration(
+        agent=agent,
+        testbed=testbed,
+        rounds=rounds,
+        settings=AGENTS[agent].resolve(values),
+        ranks=(draws < truth).sum(axis=0).T,
+        draws=DRAWS,
+        level=level,
+    )
+
+
+def _truths(testbed: Testbed, seeds: list[int]) -> Float[np.ndarray, "parameters seeds"]:
+    """The true parameters of these seeds, as `feelgood.simulate.environment` draws them."""
+    keys = seed_keys(seed_array(seeds), ENVIRONMENT)
+    states = jax.vmap(lambda key: testbed.init(jax.random.fold_in(key, 0)))(keys)
+    return np.asarray(states.theta).reshape(len(seeds), -1).T

@@ -1,0 +1,383 @@
+"""How far draws are from a law: one row a measure and arm, each with its Monte Carlo error.
+
+Chains are independent of each other and alike, so whatever is averaged over the draws of one chain
+is an independent, identically distributed number a chain, however correlated the draws within it.
+All errors come from the spread of these numbers over chains; none from an assumed sample size.
+
+Draws are whitened by the law, in whose units it has mean 0 and covariance I. Two kinds of measure:
+
+- *averages* (trace, coverage, variance along a direction): the mean over chains, its standard
+  error, and a t-test of the value that the law has;
+- *distances* (bias, W₂², shape, choice) are positive even for exact draws. What exact draws would
+  show is found by flipping the sign of every chain's deviation from the mean of all chains at
+  random (a wild bootstrap): that keeps the noise and removes the offset. A gamma law with the mean
+  and deviation of these repetitions gives the p-value.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy import special
+
+from feelgood.errors import FeelgoodError
+from feelgood.posterior.diagnostics import effective_draws, split_rhat
+from feelgood.posterior.laws import Law, choice_shares
+from feelgood.types import Spec
+
+#: Family-wise false-alarm rate of a verdict.
+LEVEL = 0.01
+#: Above this split-R̂ chains are said not to have mixed.
+MIXED = 1.1
+#: Sign flips that show what exact draws would give.
+FLIPS = 200
+#: Directions and grid of the sliced Wasserstein distance.
+DIRECTIONS, GRID = 16, np.linspace(-4.0, 4.0, 33)
+#: Fewest chains from which a spread over chains says something.
+FEWEST_CHAINS = 10
+
+#: What each measure is, in words; the order of tables.
+MEASURES = {
+    "bias": "offset of the mean, root mean square over coordinates, in standard deviations",
+    "trace": "mean variance ratio: trace of the whitened covariance / dimension",
+    "log_determinant": "log-determinant of the whitened covariance",
+    "largest": "variance ratio along the widest direction of other chains",
+    "smallest": "variance ratio along the narrowest direction of other chains",
+    "wasserstein2": "squared 2-Wasserstein distance of the normal laws with these moments",
+    "shape": "sliced 1-Wasserstein distance after removing mean and covariance",
+    "cover50": "share of draws inside the exact 50 % credible set",
+    "cover90": "share of draws inside the exact 90 % credible set",
+    "choice": "total variation of the chosen arm, mean over fresh contexts",
+    "ess": "effective number of draws of the slowest coordinate",
+    "rhat": "largest split-R̂ of any coordinate",
+}
+
+
+class Row(NamedTuple):
+    """One measure of one arm (`arm` is None for all arms together)."""
+
+    measure: str
+    arm: int | None
+    value: float
+    #: What exact draws, as many and as correlated, would show.
+    expected: float
+    #: Monte Carlo standard error.
+    error: float
+    #: Of the test that the draws are exact; None for what is not tested.
+    p_value: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Whether draws are exact within Monte Carlo error, all measures together."""
+
+    exact: bool
+    mixed: bool
+    level: float
+    tests: int
+    worst: Row | None
+    sentence: str
+
+
+def measure(
+    draws: Float[np.ndarray, "chains draws blocks dim"],
+    law: Law,
+    spec: Spec,
+    contexts: Float[np.ndarray, "many *context"] | None = None,
+    seed: int = 0,
+    by_arm: bool = True,
+) -> list[Row]:
+    """All measures of draws of parallel chains against a law.
+
+    With `contexts`, fresh ones, also the probability of choosing each arm; without `by_arm` only
+    the measures of all arms together, in a tenth of the time. The chains must be
+    independent of each other; use batches of one long chain only if they are much longer than its
+    correlation time.
+    """
+    chains, count = draws.shape[:2]
+    if chains < FEWEST_CHAINS:
+        raise FeelgoodError(
+            f"{chains} chains are too few for Monte Carlo errors: use at least {FEWEST_CHAINS}."
+        )
+    if not np.isfinite(draws).all():
+        return []
+    white = law.whiten(draws)
+    generator = np.random.default_rng([seed, 3])
+    signs = generator.choice([-1.0, 1.0], size=(FLIPS, chains))
+    # The law's own error, where it is known by draws only.
+    noise = float(np.sqrt(1.0 + chains * count / law.size))
+    arms = range(draws.shape[2] if by_arm else 0)
+    rows: list[Row] = []
+    for block in arms:
+        rows += _of_block(white[:, :, block], law, block, signs, noise, seed)
+    rows += _of_all(white, law, signs, noise)
+    if contexts is not None:
+        rows.append(_choice(draws, law, spec, contexts, signs, noise, seed))
+    sizes, agreement = effective_draws(draws), split_rhat(draws)
+    for arm in [*arms, None]:
+        own = slice(None) if arm is None else slice(arm, arm + 1)
+        rows.append(Row("ess", arm, float(sizes[own].min()), chains * count, np.nan))
+        rows.append(Row("rhat", arm, float(agreement[own].max()), 1.0, np.nan))
+    order = list(MEASURES)
+    return sorted(rows, key=lambda row: order.index(row.measure))
+
+
+def judge(rows: Sequence[Row], level: float = LEVEL) -> Verdict:
+    """Exact within Monte Carlo error, or biased and by how much (Bonferroni over all tests)."""
+    if not rows:
+        return Verdict(False, False, level, 0, None, "diverged: some draws are not finite.")
+    tested = [row for row in rows if row.p_value is not None]
+    worst = min(tested, key=lambda row: row.p_value or 0.0)
+    assert worst.p_value is not None
+    exact = worst.p_value * len(tested) >= level
+    overall = {row.measure: row for row in rows if row.arm is None}
+    mixed = overall["rhat"].value <= MIXED
+    apart = "" if mixed else f"; the chains have not mixed (R̂ = {overall['rhat'].value:.3g})"
+    if exact:
+        sentence = f"exact within Monte Carlo error ({len(tested)} tests, level {level:g}){apart}"
+        return Verdict(True, mixed, level, len(tested), worst, sentence + ".")
+    trace, bias = overall["trace"], overall["bias"]
+    parts = [f"variance × {trace.value:.3g} ± {trace.error:.2g}"]
+    parts.append(f"mean off by {_excess(bias):.2g} ± {bias.error:.2g} sd")
+    if "choice" in overall:
+        choice = overall["choice"]
+        parts.append(f"arm choice off by {_excess(choice):.2g} ± {choice.error:.2g}")
+    where = "all arms" if worst.arm is None else f"arm {worst.arm}"
+    sentence = f"biased: {', '.join(parts)} (clearest: {worst.measure}, {where}){apart}"
+    return Verdict(False, mixed, level, len(tested), worst, sentence + ".")
+
+
+def _excess(row: Row) -> float:
+    """A distance less what exact draws would show; squares add, not distances."""
+    return float(np.sqrt(max(0.0, row.value**2 - row.expected**2)))
+
+
+# ---- averages -------------------------------------------------------------------------------
+
+
+def _average(
+    name: str,
+    arm: int | None,
+    by_chain: Float[np.ndarray, " chains"],
+    expected: float,
+    noise: float,
+) -> Row:
+    """The mean over chains with a t-test of its expected value."""
+    chains = len(by_chain)
+    value = float(by_chain.mean())
+    error = float(by_chain.std(ddof=1) / np.sqrt(chains)) * noise
+    return Row(name, arm, value, expected, error, _t_test(value - expected, error, chains))
+
+
+def _t_test(offset: float, error: float, chains: int) -> float:
+    if error == 0.0:
+        return 1.0 if offset == 0.0 else 0.0
+    return float(2.0 * special.stdtr(chains - 1, -abs(offset / error)))
+
+
+def _of_block(
+    white: Float[np.ndarray, "chains draws dim"],
+    law: Law,
+    block: int,
+    signs: np.ndarray,
+    noise: float,
+    seed: int,
+) -> list[Row]:
+    """All measures of one arm."""
+    dim = white.shape[-1]
+    radius = np.sum(white**2, axis=-1)
+    rows = [
+        _bias(block, white.mean(axis=1), signs, noise),
+        _average("trace", block, radius.mean(axis=1) / dim, 1.0, noise),
+        _log_determinant(block, white, noise),
+    ]
+    for name, side in (("largest", -1), ("smallest", 0)):
+        rows.append(_average(name, block, _along(white, side), 1.0, noise))
+    rows.append(_wasserstein(block, white, law.factor[block], signs, noise))
+    rows.append(_shape(block, white, law, signs, noise, seed))
+    for name, share in (("cover50", 0.5), ("cover90", 0.9)):
+        inside = radius < _radius(law, block, share)
+        rows.append(_average(name, block, inside.mean(axis=1), share, noise))
+    return rows
+
+
+def _of_all(
+    white: Float[np.ndarray, "chains draws blocks dim"], law: Law, signs: np.ndarray, noise: float
+) -> list[Row]:
+    """All arms together: those measures that add up over arms."""
+    chains = len(white)
+    radius = np.sum(white**2, axis=-1)
+    rows = [
+        _bias(None, white.mean(axis=1).reshape(chains, -1), signs, noise),
+        _average("trace", None, radius.mean(axis=(1, 2)) / white.shape[-1], 1.0, noise),
+    ]
+    for name, share in (("cover50", 0.5), ("cover90", 0.9)):
+        limits = np.array([_radius(law, block, share) for block in range(white.shape[2])])
+        rows.append(_average(name, None, (radius < limits).mean(axis=(1, 2)), share, noise))
+    return rows
+
+
+def _along(white: Float[np.ndarray, "chains draws dim"], side: int) -> np.ndarray:
+    """Mean squares of every second chain along the widest (−1) or narrowest (0) direction.
+
+    The direction comes from the other chains, so exact draws give 1 on average, with an error that
+    the chains measured show: the extreme eigenvalues of one sample covariance have neither.
+    """
+    squares = np.einsum("cni,cnj->cij", white, white, optimize=True) / white.shape[1]
+    direction = np.linalg.eigh(squares[::2].mean(axis=0))[1][:, side]
+    return direction @ squares[1::2] @ direction
+
+
+def _log_determinant(block: int, white: np.ndarray, noise: float) -> Row:
+    """With its bias removed and its error by the jackknife over chains."""
+    chains, count = white.shape[:2]
+    total = chains * count
+    sums, squares = white.sum(axis=1), np.einsum("cni,cnj->cij", white, white, optimize=True)
+
+    def value(total: float, mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+        covariance = square / total - mean[..., :, None] * mean[..., None, :]
+        return np.linalg.slogdet(covariance)[1]
+
+    whole = value(total, sums.sum(axis=0) / total, squares.sum(axis=0))
+    rest = total - count
+    without = value(rest, (sums.sum(axis=0) - sums) / rest, squares.sum(axis=0) - squares)
+    with np.errstate(invalid="ignore"):  # chains that never move have determinant 0
+        corrected = float(chains * whole - (chains - 1) * without.mean())
+        error = float(np.sqrt((chains - 1.0) / chains * np.sum((without - without.mean()) ** 2)))
+    if not np.isfinite(corrected) or not np.isfinite(error):
+        return Row("log_determinant", block, -np.inf, 0.0, np.nan, 0.0)
+    error *= noise
+    p_value = _t_test(corrected, error, chains)
+    return Row("log_determinant", block, corrected, 0.0, error, p_value)
+
+
+# ---- distances ------------------------------------------------------------------------------
+
+
+def _distance(
+    name: str,
+    arm: int | None,
+    by_chain: Float[np.ndarray, "chains *rest"],
+    signs: Float[np.ndarray, "flips chains"],
+    noise: float,
+    distance: Callable[[np.ndarray], np.ndarray],
+) -> Row:
+    """`distance` of the mean deviation, and of its sign-flipped repetitions."""
+    chains = len(by_chain)
+    mean = by_chain.mean(axis=0)
+    value = float(distance(mean[None])[0])
+    scale = noise / np.sqrt(chains * (chains - 1.0))
+    flipped = np.tensordot(signs * scale, by_chain - mean, axes=1)
+    exact = distance(flipped)
+    expected, error = float(exact.mean()), float(exact.std(ddof=1))
+    return Row(name, arm, value, expected, error, _gamma_tail(value, expected, error))
+
+
+def _gamma_tail(value: float, mean: float, deviation: float) -> float:
+    if deviation == 0.0:
+        return 1.0 if value <= mean else 0.0
+    shape = (mean / deviation) ** 2
+    return float(special.gammaincc(shape, shape * value / mean))
+
+
+def _bias(
+    arm: int | None, means: Float[np.ndarray, "chains dim"], signs: np.ndarray, noise: float
+) -> Row:
+    """Root mean square over coordinates; tested coordinate by coordinate, which sees more."""
+    chains, dim = means.shape
+    row = _distance(
+        "bias", arm, means, signs, noise, lambda offset: np.sqrt((offset**2).mean(axis=-1))
+    )
+    errors = means.std(axis=0, ddof=1) / np.sqrt(chains) * noise
+    tails = [_t_test(m, e, chains) for m, e in zip(means.mean(axis=0), errors, strict=True)]
+    return row._replace(p_value=min(1.0, dim * min(tails)))
+
+
+def _wasserstein(
+    block: int, white: np.ndarray, factor: np.ndarray, signs: np.ndarray, noise: float
+) -> Row:
+    """‖m − μ‖² + tr(S + Σ − 2(Σ^½ S Σ^½)^½), in the parameters' own units."""
+    dim = white.shape[-1]
+    squares = np.einsum("cni,cnj->cij", white, white, optimize=True) / white.shape[1]
+    offsets = np.concatenate([white.mean(axis=1)[:, None], squares - np.eye(dim)], axis=1)
+    inner = factor.T @ factor
+
+    def distance(offset: np.ndarray) -> np.ndarray:
+        mean, excess = offset[:, 0], offset[:, 1:]
+        covariance = np.eye(dim) + excess - mean[:, :, None] * mean[:, None, :]
+        roots = np.linalg.eigvalsh(inner @ covariance @ inner)
+        middle = np.sqrt(np.maximum(roots, 0.0)).sum(axis=-1)
+        traces = np.einsum("ij,nji->n", inner, np.eye(dim) + covariance)
+        moved = np.einsum("ij,ni,nj->n", inner, mean, mean)
+        return np.maximum(moved + traces - 2.0 * middle, 0.0)
+
+    # Not tested: what it is made of, means and variances, is, and with exact tests.
+    row = _distance("wasserstein2", block, offsets, signs, noise, distance)
+    return row._replace(p_value=None)
+
+
+def _standardised(white: Float[np.ndarray, "*many dim"]) -> np.ndarray:
+    """Draws with their own mean and covariance removed."""
+    flat = white.reshape(-1, white.shape[-1])
+    covariance = np.cov(flat.T) + 1e-12 * np.eye(flat.shape[1])
+    inverse = np.linalg.inv(np.linalg.cholesky(covariance))
+    return ((flat - flat.mean(axis=0)) @ inverse.T).reshape(white.shape)
+
+
+def _below(values: Float[np.ndarray, "*many draws directions"]) -> np.ndarray:
+    """The distribution function on the grid, [*many, directions, grid]."""
+    ordered = np.moveaxis(values, -2, -1)
+    return (ordered[..., None, :] <= GRID[:, None]).mean(axis=-1)
+
+
+def _shape(
+    block: int, white: np.ndarray, law: Law, signs: np.ndarray, noise: float, seed: int
+) -> Row:
+    """∫ |F − F_exact| along random directions, of draws with mean 0 and covariance I."""
+    generator = np.random.default_rng([seed, 4])
+    directions = generator.standard_normal((white.shape[-1], DIRECTIONS))
+    directions /= np.linalg.norm(directions, axis=0)
+    exact: Any = special.ndtr(GRID)
+    if law.draws is not None:
+        own = law.whiten(law.draws)[:, block]
+        exact = _below(_standardised(own) @ directions)
+    offsets = _below(_standardised(white) @ directions) - exact
+    spacing = GRID[1] - GRID[0]
+    return _distance(
+        "shape",
+        block,
+        offsets,
+        signs,
+        noise,
+        lambda offset: spacing * np.abs(offset).sum(axis=-1).mean(axis=-1),
+    )
+
+
+def _choice(
+    draws: np.ndarray,
+    law: Law,
+    spec: Spec,
+    contexts: np.ndarray,
+    signs: np.ndarray,
+    noise: float,
+    seed: int,
+) -> Row:
+    """½ Σ_a |p(a) − p_exact(a)|, on average over contexts."""
+    offsets = choice_shares(spec, draws, contexts) - law.choices(spec, contexts, seed)
+    return _distance(
+        "choice",
+        None,
+        offsets,
+        signs,
+        noise,
+        lambda offset: 0.5 * np.abs(offset).sum(axis=-1).mean(axis=-1),
+    )
+
+
+def _radius(law: Law, block: int, share: float) -> float:
+    """The squared radius of the credible set that holds `share` of the law's mass."""
+    if law.draws is None:
+        return float(2.0 * special.gammaincinv(0.5 * law.mean.shape[-1], share))
+    return float(np.quantile(np.sum(law.whiten(law.draws)[:, block] ** 2, axis=-1), share))
