@@ -3,7 +3,14 @@
 One file a command or group of commands; importing the file registers it.
 """
 
-from feelgood.cli import data, inspect, reproduce, run  # noqa: F401  (registers the commands)
+from feelgood.cli import (  # noqa: F401  (registers the commands)
+    data,
+    inspect,
+    posterior,
+    report,
+    reproduce,
+    run,
+)
 from feelgood.cli.app import app, main
 
 __all__ = ["app", "main"]

@@ -15,11 +15,14 @@ from typing import Any, Literal, cast
 
 import altair as alt
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Float
 
 from feelgood.errors import FeelgoodError
+from feelgood.metrics import Summary
 from feelgood.report.series import Series, Sweep, find_sweeps, name_series, ordered_labels
 from feelgood.report.series import show_value as show
+from feelgood.report.tables import Comparison
 from feelgood.results import AgentResult
 from feelgood.statistics import bootstrap, compute_of
 
@@ -130,7 +133,7 @@ class Style:
 
     def data(self, rows: Rows) -> alt.Chart:
         """A chart on these rows of which only those of the shown series are drawn."""
-        chart = alt.Chart(alt.InlineData(values=rows))
+        chart = alt.Chart(_table(rows))
         return (
             chart.transform_filter(f"indexof({SHOWN}, datum.series) >= 0") if self.switch else chart
         )
@@ -178,7 +181,7 @@ def curves_panel(
     y = alt.Y("mean:Q", title=title, scale=_scale(log_y), axis=_number_axis(means))
     highlight, opacity = _highlight(style)
     bands = "10 to 90 % of seeds" if band == "quantile" else "mean ± std"
-    areas = base.mark_area(opacity=0.13, interpolate="monotone").encode(
+    areas = base.mark_area(opacity=0.1, interpolate="monotone").encode(
         x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=style.colour()
     )
     lines = base.mark_line(strokeWidth=2, interpolate="monotone", clip=True).encode(
@@ -257,7 +260,7 @@ def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> 
     """One testbed's final regrets, the lowest mean on top."""
     means: Rows = []
     seeds: Rows = []
-    for order, s in enumerate(sorted(series, key=_by_mean)):
+    for order, s in enumerate(sorted(series, key=by_mean)):
         estimate = bootstrap(s.result.final_regret, level=LEVEL)
         if estimate.count == 0:
             continue
@@ -365,7 +368,7 @@ def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.Layer
     for row in rows:
         row["best"] = int(row["mean"] == best)
         row["dark"] = int(_relative(row["mean"], means) < 0.5)
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = alt.Chart(_table(rows))
     x = alt.X("x:O", title=a, sort=_levels(sweep, a), axis=alt.Axis(labelAngle=0))
     y = alt.Y("y:O", title=b, sort=_levels(sweep, b)[::-1])
     tiles = base.mark_rect().encode(
@@ -421,7 +424,7 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
     }
     order.sort(key=lambda level: _level_key(values[level]))
     style = Style(labels=tuple(dict.fromkeys(sweep.name for sweep in sweeps)))
-    base = alt.Chart(alt.InlineData(values=rows))
+    base = alt.Chart(_table(rows))
     x = alt.X("x:O", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
     title = "mean final regret"
     colour = alt.Color("series:N", title="agent", scale=alt.Scale(domain=list(style.labels)))
@@ -450,52 +453,38 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
 # Beside the published ------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True)
-class PublishedRow:
-    """A number of the paper and ours; `verdict` is agrees, differs or not comparable."""
-
-    label: str
-    group: str
-    ours_mean: float
-    ours_std: float
-    ours_seeds: int
-    published_mean: float
-    published_std: float
-    published_seeds: int
-    verdict: str
-    reason: str = ""
-
-
 def beside_published(
-    rows: Sequence[PublishedRow], width: int | Literal["container"] = 520
+    comparisons: Sequence[Comparison], width: int | Literal["container"] = 520
 ) -> alt.LayerChart:
     """Ours beside the published, mean ± std of each, on a logarithmic axis."""
-    if not rows:
+    done = [c for c in comparisons if c.ours is not None]
+    if not done:
         raise FeelgoodError(
             "nothing here is in the paper's tables: run 'feelgood reproduce' for a comparison."
         )
+    several = len({c.row.testbed for c in done}) > 1
     data: Rows = []
-    for order, row in enumerate(rows):
-        for source, mean, std, seeds in (
-            ("ours", row.ours_mean, row.ours_std, row.ours_seeds),
-            ("published", row.published_mean, row.published_std, row.published_seeds),
-        ):
-            if math.isfinite(mean) and mean > 0:
-                spread = std if math.isfinite(std) else 0.0
-                data.append(
-                    {
-                        "row": row.label,
-                        "order": order,
-                        "source": source,
-                        "mean": figures(mean),
-                        "std": figures(spread),
-                        "low": figures(max(mean - spread, mean / 10)),
-                        "high": figures(mean + spread),
-                        "seeds": seeds,
-                        "verdict": row.verdict,
-                    }
-                )
-    base = alt.Chart(alt.InlineData(values=data))
+    for order, c in enumerate(done):
+        theirs = c.row.published
+        for source, of in (("ours", c.ours), ("published", theirs)):
+            if of is None or not of.mean > 0:
+                continue
+            spread = of.std if math.isfinite(of.std) else 0.0
+            data.append(
+                {
+                    "row": f"{c.row.testbed} {c.row.label}" if several else c.row.label,
+                    "order": order,
+                    "table": theirs.table,
+                    "source": source,
+                    "mean": figures(of.mean),
+                    "std": figures(spread),
+                    "low": figures(max(of.mean - spread, of.mean / 10)),
+                    "high": figures(of.mean + spread),
+                    "seeds": of.count if isinstance(of, Summary) else of.seeds,
+                    "verdict": c.verdict.value,
+                }
+            )
+    base = alt.Chart(_table(data))
     y = alt.Y(
         "row:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=_label_axis()
     )
@@ -533,6 +522,7 @@ def beside_published(
         opacity=faint,
         tooltip=[
             alt.Tooltip("row:N", title="agent"),
+            alt.Tooltip("table:N"),
             alt.Tooltip("source:N", title="from"),
             alt.Tooltip("mean:Q", format=",.4~g"),
             alt.Tooltip("std:Q", format=",.3~g"),
@@ -754,9 +744,9 @@ def render(
     """The chart as PNG (`scale` pixels a point), SVG or PDF."""
     import vl_convert
 
-    spec = chart.to_dict()
+    spec = to_spec(chart)
     spec["config"] = theme_config(theme)
-    version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    version = vega_lite_version()
     if kind == "svg":
         return vl_convert.vegalite_to_svg(spec, vl_version=version).encode()
     if kind == "pdf":
@@ -766,6 +756,11 @@ def render(
     raise FeelgoodError(f"charts cannot be written as '{kind}': use {', '.join(FORMATS)}.")
 
 
+def vega_lite_version() -> str:
+    """The Vega-Lite that Altair writes for, as vl-convert names it."""
+    return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
 def save(chart: Chart, path: Path | str) -> None:
     """Write the chart; the suffix of the file says how."""
     path = Path(path)
@@ -773,6 +768,23 @@ def save(chart: Chart, path: Path | str) -> None:
 
 
 # What charts share ---------------------------------------------------------------------------
+
+
+def _table(rows: Rows) -> pa.Table:
+    """Rows as a table: Altair checks rows of Python objects one by one, which takes seconds."""
+    names = list(rows[0]) if rows else ["series"]
+    columns = {}
+    for name in names:
+        column = pa.array([row[name] for row in rows])
+        columns[name] = column.cast(pa.float64()) if pa.types.is_null(column.type) else column
+    return pa.table(columns)
+
+
+def to_spec(chart: Chart) -> dict[str, Any]:
+    """The chart as Vega-Lite, its tables under `datasets`; without Altair's limit on rows."""
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec: dict[str, Any] = chart.to_dict()
+    return spec
 
 
 def figures(value: float, digits: int = 5) -> float | None:
@@ -845,7 +857,8 @@ def _plain_colour(style: Style) -> alt.Color:
     return alt.Color("series:N", scale=alt.Scale(domain=list(style.labels)), legend=None)
 
 
-def _by_mean(series: Series) -> float:
+def by_mean(series: Series) -> float:
+    """A key to sort by: mean regret, results without one last."""
     mean = series.result.regret.mean
     return mean if math.isfinite(mean) else math.inf
 
@@ -905,6 +918,8 @@ def _column_quantiles(
     values: Float[np.ndarray, "seeds points"], levels: Sequence[float]
 ) -> Float[np.ndarray, "levels points"]:
     """Quantiles over the living chains; NaN where none is left."""
+    if np.isfinite(values).all():
+        return np.quantile(values, levels, axis=0)
     finite = [column[np.isfinite(column)] for column in values.T]
     nothing = np.full(len(levels), np.nan)
     return np.stack([np.quantile(c, levels) if len(c) else nothing for c in finite], axis=1)

@@ -1,0 +1,160 @@
+"""`feelgood report` and `feelgood plot`: the page and the figures of a store."""
+
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from feelgood.cli.app import PluginOption, app
+from feelgood.cli.output import prepare_output, write_atomically
+from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.plugins import load_plugins
+
+if TYPE_CHECKING:
+    from feelgood.results import AgentResult
+
+StoreArgument = Annotated[Path, typer.Argument(help="Folder of results that a study wrote.")]
+CHARTS = ("curves", "final", "sweep", "published", "health", "compute")
+PAGE_FILE = "report.html"
+
+
+def read_store(store: Path) -> "list[AgentResult]":
+    """All results of a store; a sentence where there are none."""
+    from feelgood.studies.store import Store
+
+    if not store.is_dir():
+        raise FeelgoodError(f"{store} is not a folder: give the folder that a study wrote.")
+    results = Store(store, create=False).results()
+    if not results:
+        raise FeelgoodError(
+            f"the store {store} has no finished results: run its study first "
+            "('feelgood study run')."
+        )
+    return results
+
+
+def choose(
+    results: "Sequence[AgentResult]", testbeds: Sequence[str], agents: Sequence[str]
+) -> "list[AgentResult]":
+    """The results of these testbeds and agents; all where none are named."""
+    for kind, wanted, known in (
+        ("testbed", testbeds, {r.testbed for r in results}),
+        ("agent", agents, {r.agent for r in results}),
+    ):
+        for name in wanted:
+            if name not in known:
+                raise FeelgoodError(
+                    f"the store has no {kind} '{name}': {did_you_mean(name, known)}"
+                )
+    return [
+        r
+        for r in results
+        if (not testbeds or r.testbed in testbeds) and (not agents or r.agent in agents)
+    ]
+
+
+def _names(lists: Sequence[str] | None) -> list[str]:
+    """Names from options that may be repeated or hold several, separated by commas."""
+    return [name.strip() for text in lists or () for name in text.split(",") if name.strip()]
+
+
+@app.command()
+def report(
+    store: StoreArgument,
+    out: Annotated[
+        Path | None, typer.Option(help=f"File to write; default: {PAGE_FILE} in the store.")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    title: Annotated[str | None, typer.Option(help="Title; default: the store's name.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Write one self-contained HTML page about all results of a store."""
+    load_plugins(plugin)
+    results = read_store(store)
+    target = store / PAGE_FILE if out is None else out
+    # The page in the store is made of the store: making it again loses nothing.
+    prepare_output([target], force or out is None)
+
+    from feelgood.report.matching import find_comparisons
+    from feelgood.report.page import build_page
+
+    name = title or store.resolve().name
+    page = build_page(results, title=name, comparisons=find_comparisons(results))
+    write_atomically(target, lambda path: path.write_text(page, encoding="utf-8"))
+    Console(highlight=False, soft_wrap=True).print(f"wrote {target}", markup=False)
+    if open_:
+        webbrowser.open(target.resolve().as_uri())
+
+
+@app.command()
+def plot(
+    store: StoreArgument,
+    out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
+    chart: Annotated[str, typer.Option(help=f"One of {', '.join(CHARTS)}.")] = "curves",
+    testbed: Annotated[
+        list[str] | None, typer.Option(help="Only these testbeds; repeat, or separate by commas.")
+    ] = None,
+    agents: Annotated[
+        list[str] | None, typer.Option(help="Only these agents; repeat, or separate by commas.")
+    ] = None,
+    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic x (curves, final).")] = False,
+    log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic y (curves).")] = False,
+    band: Annotated[str, typer.Option(help="Band of curves: quantile or std.")] = "quantile",
+    cost: Annotated[str, typer.Option(help="Of compute: gradients or seconds.")] = "gradients",
+    measure: Annotated[
+        str | None, typer.Option(help="Of health: one measure; default: all.")
+    ] = None,
+    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Write a chart of a store as PNG, SVG or PDF, for a paper."""
+    from feelgood.report import charts
+
+    load_plugins(plugin)
+    kind = out.suffix.removeprefix(".").lower()
+    if kind not in charts.FORMATS:
+        raise FeelgoodError(
+            f"{out} has no known suffix: end it with {', '.join('.' + f for f in charts.FORMATS)}."
+        )
+    for option, value, known in (
+        ("chart", chart, CHARTS),
+        ("band", band, ("quantile", "std")),
+        ("cost", cost, tuple(charts.COSTS)),
+        ("theme", theme, tuple(charts.PALETTES)),
+    ):
+        if value not in known:
+            raise FeelgoodError(f"unknown {option} '{value}': {did_you_mean(value, known)}")
+    results = choose(read_store(store), _names(testbed), _names(agents))
+    prepare_output([out], force)
+    options: dict[str, dict[str, Any]] = {
+        "curves": {"log_x": log_x, "log_y": log_y, "band": band},
+        "final": {"log_x": log_x},
+        "compute": {"cost": cost},
+        "health": {"measure": measure},
+    }
+    drawn = _draw(chart, results, options.get(chart, {}))
+    image = charts.render(drawn, kind, theme)  # type: ignore[arg-type]
+    write_atomically(out, lambda path: path.write_bytes(image))
+    Console(highlight=False, soft_wrap=True).print(f"wrote {out}", markup=False)
+
+
+def _draw(chart: str, results: "Sequence[AgentResult]", options: dict[str, Any]) -> Any:
+    from feelgood.report import charts
+
+    if chart == "published":
+        from feelgood.report.matching import find_comparisons
+
+        return charts.beside_published(find_comparisons(results))
+    draw = {
+        "curves": charts.regret_curves,
+        "final": charts.final_intervals,
+        "sweep": charts.sweep_charts,
+        "health": charts.sampler_health,
+        "compute": charts.regret_against_compute,
+    }[chart]
+    return draw(results, **options)

@@ -1,0 +1,56 @@
+"""Which of the published numbers a set of results stands beside."""
+
+import json
+from collections.abc import Sequence
+
+from feelgood.errors import FeelgoodError
+from feelgood.paper.published import all_published
+from feelgood.paper.tables import Row, missing, to_row
+from feelgood.report.tables import Comparison, compare_row
+from feelgood.results import AgentResult
+from feelgood.studies.spec import Cell, plan_cells
+
+
+def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
+    """A comparison for every published number whose run is among the results.
+
+    A run belongs to a number when agent, testbed and every setting are those of the paper's
+    preset. Where there are several lengths of it, the paper's own is taken, else the longest.
+    """
+    known = {_key(r): r for r in results}
+    lengths: dict[tuple[str, str], set[int]] = {}
+    for r in results:
+        lengths.setdefault((r.testbed, r.agent), set()).add(r.rounds)
+    found = []
+    for row in map(to_row, all_published()):
+        rounds = lengths.get((row.testbed, row.agent))
+        if rounds and missing(row) is None:
+            ours = _match(row, rounds, known)
+            if ours is not None:
+                found.append(compare_row(row, ours))
+    return found
+
+
+def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentResult | None:
+    for rounds in sorted(lengths, key=lambda n: (n != row.rounds, -n)):
+        try:
+            (cell,) = plan_cells(
+                row.testbed,
+                row.agent,
+                settings=row.settings,
+                preset=row.preset,
+                rounds=rounds,
+                seeds=1,
+            )
+        except FeelgoodError:
+            return None  # its data set is not on this machine, so its settings cannot be told
+        ours = known.get(_key(cell))
+        if ours is not None:
+            return ours
+    return None
+
+
+def _key(run: AgentResult | Cell) -> str:
+    """What a run is, apart from its seeds."""
+    parts = [run.testbed, dict(run.testbed_settings), run.agent, dict(run.settings), run.rounds]
+    return json.dumps(parts, sort_keys=True)
