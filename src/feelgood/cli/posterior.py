@@ -1,0 +1,321 @@
+"""`feelgood posterior` and `feelgood calibrate`: are the draws right?"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feelgood.cli.app import PluginOption, app, errors
+from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
+from feelgood.cli.run import parse_settings
+from feelgood.errors import FeelgoodError
+from feelgood.plugins import load_plugins
+
+if TYPE_CHECKING:
+    from feelgood.posterior import AgentPosterior, Analysis, Calibration, Row
+
+MEASURES_FILE, POSTERIOR_FILE = "measures.parquet", "posterior.json"
+#: Columns of the tables, and their digits.
+COLUMNS = {
+    "bias": ("bias (sd)", 3),
+    "trace": ("variance", 3),
+    "log_determinant": ("log det", 2),
+    "largest": ("widest", 2),
+    "smallest": ("narrowest", 2),
+    "wasserstein2": ("W₂²", 4),
+    "shape": ("shape", 3),
+    "cover50": ("in 50 %", 3),
+    "cover90": ("in 90 %", 3),
+    "choice": ("choice", 4),
+    "ess": ("ESS", 0),
+    "rhat": ("R̂", 3),
+}
+OVERALL = ("bias", "trace", "cover50", "cover90", "choice", "ess", "rhat")
+
+Settings = Annotated[list[str] | None, typer.Option("--set", help="agent.key=value.")]
+Preset = Annotated[
+    str | None, typer.Option(help="paper: the paper's settings, in place of equal temperatures.")
+]
+Json = Annotated[
+    str | None, typer.Option("--json", help="Write results to this file, or - for stdout.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
+
+
+def _console(json_: str | None) -> Console:
+    view = Console(stderr=json_ == "-", highlight=False)
+    if not view.is_terminal:
+        view.width = WIDTH_OF_FILES
+    return view
+
+
+@app.command()
+def posterior(
+    agents: Annotated[
+        list[str] | None, typer.Argument(help="Agents; by default those of the paper's figure.")
+    ] = None,
+    testbed: Annotated[str, typer.Option(help="A linear testbed.")] = "planted",
+    rounds: Annotated[int | None, typer.Option(help="Rounds; default: the testbed's.")] = None,
+    draws: Annotated[int, typer.Option(help="Draws of each agent, all chains together.")] = 1500,
+    steps: Annotated[int, typer.Option(help="Inner steps of each draw.")] = 100,
+    chains: Annotated[int, typer.Option(help="Independent chains that share the draws.")] = 30,
+    burn: Annotated[int, typer.Option(help="Draws that each chain throws away first.")] = 10,
+    mode: Annotated[
+        str, typer.Option(help="same: all agents see one run; own: each agent its own run.")
+    ] = "same",
+    gatherer: Annotated[str, typer.Option(help="Who plays the run that all see.")] = "lints",
+    seeds: Annotated[str, typer.Option(help="Data sets: N for 0 to N-1, or a range A:B.")] = "1",
+    preset: Preset = None,
+    set_: Settings = None,
+    by_arm: Annotated[bool, typer.Option("--arms", help="Every measure of every arm.")] = False,
+    json_: Json = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help=f"Write {POSTERIOR_FILE} and {MEASURES_FILE} into this folder."),
+    ] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Write the figure here: .png, .svg, .pdf or .html.")
+    ] = None,
+    arviz: Annotated[
+        Path | None, typer.Option(help="Write the draws as netCDF for ArviZ here.")
+    ] = None,
+    force: Force = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Compare agents' draws with the exact posterior of a linear bandit."""
+    from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
+    from feelgood.protocols import TESTBEDS
+
+    load_plugins(plugin)
+    chosen = tuple(dict.fromkeys(agents or PAPER_FIGURE))
+    work = analyse_each(
+        chosen,
+        testbed=testbed,
+        rounds=rounds,
+        draws=draws,
+        steps=steps,
+        chains=chains,
+        burn=burn,
+        mode=mode,
+        gatherer=gatherer,
+        seeds=seeds,
+        preset=preset,
+        settings=_single_values(parse_settings(set_)),
+        progress=(lambda label: errors.print(label, style="dim")) if errors.is_terminal else None,
+    )
+    json_file = None if json_ in (None, "-") else Path(str(json_))
+    targets = [path for path in (json_file, figure, arviz) if path is not None]
+    targets += [out / POSTERIOR_FILE, out / MEASURES_FILE] if out else []
+    if figure is not None:
+        from feelgood.report.posterior_charts import check_format
+
+        check_format(figure)
+    if arviz is not None:
+        from feelgood.report.posterior_draws import import_arviz
+
+        import_arviz()
+    prepare_output(targets, force)
+    found = tuple(work)
+    horizon = rounds or TESTBEDS[testbed].build().rounds
+    analysis = Analysis(testbed, mode, horizon, found)
+    view = _console(json_)
+    view.print(overall_table(analysis))
+    if by_arm:
+        for result in found:
+            for against in result.comparisons:
+                view.print(arm_table(result, against))
+    for result in found:
+        for against, comparison in result.comparisons.items():
+            label = f"{result.agent}, seed {result.seed}, against {_law_name(against)}"
+            view.print(f"{label}: {comparison.verdict.sentence}", markup=False, soft_wrap=True)
+    _write(analysis, json_file, out, figure, arviz)
+    if json_ == "-":
+        print(json.dumps(analysis.to_json(), allow_nan=False))
+    for target in targets:
+        view.print(f"wrote {target}", markup=False, soft_wrap=True)
+
+
+def _single_values(given: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    for agent, values in given.items():
+        for key, value in values.items():
+            if isinstance(value, list):
+                raise FeelgoodError(
+                    f"--set {agent}.{key} is a list: give one value, and compare calls."
+                )
+    return given
+
+
+def _write(
+    analysis: "Analysis",
+    json_file: Path | None,
+    out: Path | None,
+    figure: Path | None,
+    arviz: Path | None,
+) -> None:
+    text = json.dumps(analysis.to_json(), indent=1, allow_nan=False) + "\n"
+    if json_file is not None:
+        write_atomically(json_file, lambda path: path.write_text(text))
+    if out is not None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pylist(analysis.table())
+        write_atomically(out / POSTERIOR_FILE, lambda path: path.write_text(text))
+        write_atomically(out / MEASURES_FILE, lambda path: pq.write_table(table, path))
+    if figure is not None:
+        from feelgood.report.posterior_charts import posterior_figure, render_figure
+
+        picture = render_figure(posterior_figure(analysis.agents), figure)
+        write_atomically(figure, lambda path: path.write_bytes(picture))
+    if arviz is not None:
+        from feelgood.report.posterior_draws import write_netcdf
+
+        write_atomically(arviz, lambda path: write_netcdf(analysis.agents, path))
+
+
+def _law_name(against: str) -> str:
+    return "the exact posterior" if against == "posterior" else "its own target"
+
+
+def _cell(row: "Row | None", digits: int) -> str:
+    """`value ± error`, and what exact draws would show where that is neither 0 nor 1."""
+    if row is None:
+        return ""
+    text = f"{row.value:.{digits}f}"
+    return text if row.error != row.error else f"{text} ± {row.error:.{digits}f}"
+
+
+def overall_table(analysis: "Analysis") -> Table:
+    """All arms together, one line an agent, data set and law."""
+    data = "one run" if analysis.mode == "same" else "its own run"
+    title = f"{analysis.testbed}, {analysis.rounds:,} rounds, each agent on {data}"
+    table = Table(title=f"{title} (value ± Monte Carlo error)")
+    for column in ("agent", "against"):
+        table.add_column(column)
+    several = len({a.seed for a in analysis.agents}) > 1
+    if several:
+        table.add_column("seed", justify="right")
+    for name in OVERALL:
+        table.add_column(COLUMNS[name][0], justify="right", no_wrap=True)
+    table.add_column("verdict")
+    for result in analysis.agents:
+        for against, comparison in result.comparisons.items():
+            rows = {row.measure: row for row in comparison.rows if row.arm is None}
+            cells = [result.agent, "posterior" if against == "posterior" else "own target"]
+            if several:
+                cells.append(str(result.seed))
+            cells += [_cell(rows.get(name), COLUMNS[name][1]) for name in OVERALL]
+            verdict = comparison.verdict
+            word = "exact" if verdict.exact else "biased" if verdict.tests else "diverged"
+            style = "green" if verdict.exact else "yellow"
+            table.add_row(*cells, f"[{style}]{word}[/{style}]")
+    return table
+
+
+def arm_table(result: "AgentPosterior", against: str) -> Table:
+    """Every measure of every arm."""
+    comparison = result.comparisons[against]
+    table = Table(
+        title=f"{result.agent}, seed {result.seed}, against {_law_name(against)}; "
+        "in brackets what exact draws would show"
+    )
+    table.add_column("measure")
+    arms = range(len({row.arm for row in comparison.rows if row.arm is not None}))
+    for arm in arms:
+        plays = int(result.plays[arm]) if len(result.plays) == len(arms) else None
+        header = f"arm {arm}" if plays is None else f"arm {arm} ({plays} plays)"
+        table.add_column(header, justify="right")
+    for name, (label, digits) in COLUMNS.items():
+        rows = {row.arm: row for row in comparison.rows if row.measure == name}
+        if not any(arm in rows for arm in arms):
+            continue
+        cells = []
+        for arm in arms:
+            row = rows[arm]
+            cells.append(f"{_cell(row, digits)} ({row.expected:.{digits}f})")
+        table.add_row(label, *cells)
+    return table
+
+
+@app.command()
+def calibrate(
+    agent: Annotated[str, typer.Argument(help="An agent that draws parameters.")],
+    testbed: Annotated[
+        str, typer.Option(help="A testbed whose parameters can be drawn from a prior.")
+    ] = "planted",
+    simulations: Annotated[int, typer.Option(help="Truths drawn from the prior.")] = 200,
+    rounds: Annotated[int, typer.Option(help="Rounds that the agent plays with each.")] = 100,
+    steps: Annotated[
+        int | None, typer.Option(help="Inner steps of each draw; default: the agent's.")
+    ] = None,
+    thin: Annotated[int, typer.Option(help="Keep one of so many draws.")] = 4,
+    burn: Annotated[int, typer.Option(help="Draws thrown away before the first.")] = 10,
+    precision: Annotated[float, typer.Option(help="Precision of the prior.")] = 1.0,
+    preset: Preset = None,
+    set_: Settings = None,
+    json_: Json = None,
+    force: Force = False,
+    plugin: PluginOption = None,
+) -> None:
+    """Simulation-based calibration: is the truth where the agent's posterior says?"""
+    from feelgood.posterior import calibrate as run_calibration
+
+    load_plugins(plugin)
+    given = _single_values(parse_settings(set_))
+    for owner in given:
+        if owner not in (agent, "testbed"):
+            raise FeelgoodError(
+                f"settings are given for '{owner}', which is not in this run: "
+                f"use {agent} or testbed."
+            )
+    json_file = None if json_ in (None, "-") else Path(str(json_))
+    prepare_output([json_file] if json_file else [], force)
+    result = run_calibration(
+        agent,
+        testbed,
+        simulations=simulations,
+        rounds=rounds,
+        steps=steps,
+        thin=thin,
+        burn=burn,
+        precision=precision,
+        preset=preset,
+        settings=given.get(agent),
+        testbed_settings=given.get("testbed"),
+    )
+    view = _console(json_)
+    view.print(rank_table(result))
+    view.print(f"{agent} on {testbed}: {result.sentence}", markup=False, soft_wrap=True)
+    if json_file is not None:
+        text = json.dumps(result.to_json(), allow_nan=False) + "\n"
+        write_atomically(json_file, lambda path: path.write_text(text))
+        view.print(f"wrote {json_file}", markup=False, soft_wrap=True)
+    if json_ == "-":
+        print(json.dumps(result.to_json(), allow_nan=False))
+
+
+def rank_table(result: "Calibration") -> Table:
+    """The rank histogram of all parameters together, and the tests."""
+    simulations, parameters = result.ranks.shape
+    table = Table(
+        title=f"{result.agent} on {result.testbed}, {result.rounds:,} rounds, {simulations} "
+        f"simulations × {parameters} parameters"
+    )
+    table.add_column("rank of the truth", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("")
+    counts = result.histogram
+    shares: Sequence[float] = counts / counts.sum()
+    width = (result.draws + 1) // len(counts)
+    for bar, share in enumerate(shares):
+        low = bar * width
+        filled = "█" * round(30 * share / max(shares))
+        table.add_row(f"{low} – {low + width - 1}", f"{share:.3f}", filled)
+    table.add_section()
+    for name, value in result.p_values.items():
+        table.add_row(f"p, {name}", f"{value:.3g}", "")
+    return table
