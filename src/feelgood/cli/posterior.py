@@ -19,22 +19,25 @@ if TYPE_CHECKING:
     from feelgood.posterior import AgentPosterior, Analysis, Calibration, Row
 
 MEASURES_FILE, POSTERIOR_FILE = "measures.parquet", "posterior.json"
-#: Columns of the tables, and their digits.
+#: Columns of the tables, their digits and the unit that they are shown in.
 COLUMNS = {
-    "bias": ("bias (sd)", 3),
-    "trace": ("variance", 3),
-    "log_determinant": ("log det", 2),
-    "largest": ("widest", 2),
-    "smallest": ("narrowest", 2),
-    "wasserstein2": ("W₂²", 4),
-    "shape": ("shape", 3),
-    "cover50": ("in 50 %", 3),
-    "cover90": ("in 90 %", 3),
-    "choice": ("choice", 4),
-    "ess": ("ESS", 0),
-    "rhat": ("R̂", 3),
+    "bias": ("bias (sd)", 3, 1.0),
+    "trace": ("variance", 3, 1.0),
+    "log_determinant": ("log det", 2, 1.0),
+    "largest": ("widest", 2, 1.0),
+    "smallest": ("narrowest", 2, 1.0),
+    "wasserstein2": ("W₂² (10⁻³)", 2, 1e-3),
+    "shape": ("shape", 3, 1.0),
+    "cover50": ("in 50 %", 3, 1.0),
+    "cover90": ("in 90 %", 3, 1.0),
+    "choice": ("choice (%)", 2, 0.01),
+    "ess": ("ESS", 0, 1.0),
+    "rhat": ("R̂", 3, 1.0),
 }
-OVERALL = ("bias", "trace", "cover50", "cover90", "choice", "ess", "rhat")
+OVERALL = ("bias", "trace", "choice", "ess", "rhat")
+DISTANCES = ("bias", "wasserstein2", "shape", "choice")
+#: How the tables say what is in the brackets.
+LEGEND = "± Monte Carlo error; of distances, in brackets, what exact draws would show"
 
 Settings = Annotated[list[str] | None, typer.Option("--set", help="agent.key=value.")]
 Preset = Annotated[
@@ -181,38 +184,42 @@ def _law_name(against: str) -> str:
     return "the exact posterior" if against == "posterior" else "its own target"
 
 
-def _cell(row: "Row | None", digits: int) -> str:
-    """`value ± error`, and what exact draws would show where that is neither 0 nor 1."""
+def _cell(row: "Row | None") -> str:
+    """`value ± error`; of a distance, in brackets, what exact draws would show."""
     if row is None:
         return ""
-    text = f"{row.value:.{digits}f}"
-    return text if row.error != row.error else f"{text} ± {row.error:.{digits}f}"
+    _, digits, unit = COLUMNS[row.measure]
+    value, expected, error = (
+        f"{number / unit:.{digits}f}" for number in (row.value, row.expected, row.error)
+    )
+    if row.measure in DISTANCES:
+        return f"{value} ({expected} ± {error})"
+    return value if error == "nan" else f"{value} ± {error}"
 
 
 def overall_table(analysis: "Analysis") -> Table:
     """All arms together, one line an agent, data set and law."""
     data = "one run" if analysis.mode == "same" else "its own run"
     title = f"{analysis.testbed}, {analysis.rounds:,} rounds, each agent on {data}"
-    table = Table(title=f"{title} (value ± Monte Carlo error)")
+    table = Table(title=title, caption=LEGEND)
     for column in ("agent", "against"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     several = len({a.seed for a in analysis.agents}) > 1
     if several:
         table.add_column("seed", justify="right")
     for name in OVERALL:
         table.add_column(COLUMNS[name][0], justify="right", no_wrap=True)
-    table.add_column("verdict")
+    table.add_column("verdict", no_wrap=True)
     for result in analysis.agents:
         for against, comparison in result.comparisons.items():
             rows = {row.measure: row for row in comparison.rows if row.arm is None}
-            cells = [result.agent, "posterior" if against == "posterior" else "own target"]
+            cells = [result.agent, against]
             if several:
                 cells.append(str(result.seed))
-            cells += [_cell(rows.get(name), COLUMNS[name][1]) for name in OVERALL]
+            cells += [_cell(rows.get(name)) for name in OVERALL]
             verdict = comparison.verdict
-            word = "exact" if verdict.exact else "biased" if verdict.tests else "diverged"
             style = "green" if verdict.exact else "yellow"
-            table.add_row(*cells, f"[{style}]{word}[/{style}]")
+            table.add_row(*cells, f"[{style}]{verdict.status}[/{style}]")
     return table
 
 
@@ -220,24 +227,19 @@ def arm_table(result: "AgentPosterior", against: str) -> Table:
     """Every measure of every arm."""
     comparison = result.comparisons[against]
     table = Table(
-        title=f"{result.agent}, seed {result.seed}, against {_law_name(against)}; "
-        "in brackets what exact draws would show"
+        title=f"{result.agent}, seed {result.seed}, against {_law_name(against)}", caption=LEGEND
     )
     table.add_column("measure")
     arms = range(len({row.arm for row in comparison.rows if row.arm is not None}))
     for arm in arms:
         plays = int(result.plays[arm]) if len(result.plays) == len(arms) else None
-        header = f"arm {arm}" if plays is None else f"arm {arm} ({plays} plays)"
+        header = f"arm {arm}" if plays is None else f"arm {arm}, {plays} ×"
         table.add_column(header, justify="right")
-    for name, (label, digits) in COLUMNS.items():
+    for name, (label, _, _) in COLUMNS.items():
         rows = {row.arm: row for row in comparison.rows if row.measure == name}
         if not any(arm in rows for arm in arms):
             continue
-        cells = []
-        for arm in arms:
-            row = rows[arm]
-            cells.append(f"{_cell(row, digits)} ({row.expected:.{digits}f})")
-        table.add_row(label, *cells)
+        table.add_row(label, *(_cell(rows[arm]) for arm in arms))
     return table
 
 

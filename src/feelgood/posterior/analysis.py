@@ -115,8 +115,7 @@ class Analysis:
                     "seconds": a.seconds,
                     "verdicts": {
                         against: {
-                            "exact": c.verdict.exact,
-                            "mixed": c.verdict.mixed,
+                            "status": c.verdict.status,
                             "level": c.verdict.level,
                             "tests": c.verdict.tests,
                             "sentence": c.verdict.sentence,

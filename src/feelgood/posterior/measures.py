@@ -16,7 +16,7 @@ Draws are whitened by the law, in whose units it has mean 0 and covariance I. Tw
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -71,14 +71,21 @@ class Row(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """Whether draws are exact within Monte Carlo error, all measures together."""
+    """Whether draws are exact within Monte Carlo error, all measures together.
 
-    exact: bool
-    mixed: bool
+    "undecided" says that nothing wrong was seen by chains that have not mixed, which see little.
+    """
+
+    status: Literal["exact", "biased", "undecided", "diverged"]
     level: float
     tests: int
     worst: Row | None
     sentence: str
+
+    @property
+    def exact(self) -> bool:
+        """Exact within Monte Carlo error, and the chains have mixed."""
+        return self.status == "exact"
 
 
 def measure(
@@ -127,26 +134,29 @@ def measure(
 def judge(rows: Sequence[Row], level: float = LEVEL) -> Verdict:
     """Exact within Monte Carlo error, or biased and by how much (Bonferroni over all tests)."""
     if not rows:
-        return Verdict(False, False, level, 0, None, "diverged: some draws are not finite.")
+        return Verdict("diverged", level, 0, None, "diverged: some draws are not finite.")
     tested = [row for row in rows if row.p_value is not None]
     worst = min(tested, key=lambda row: row.p_value or 0.0)
     assert worst.p_value is not None
-    exact = worst.p_value * len(tested) >= level
     overall = {row.measure: row for row in rows if row.arm is None}
-    mixed = overall["rhat"].value <= MIXED
-    apart = "" if mixed else f"; the chains have not mixed (R̂ = {overall['rhat'].value:.3g})"
-    if exact:
-        sentence = f"exact within Monte Carlo error ({len(tested)} tests, level {level:g}){apart}"
-        return Verdict(True, mixed, level, len(tested), worst, sentence + ".")
+    agreement = overall["rhat"].value
+    unmixed = f"the chains have not mixed (R̂ = {agreement:.3g})"
+    if worst.p_value * len(tested) >= level:
+        if agreement > MIXED:
+            sentence = f"undecided: no bias seen, but {unmixed}; take more steps."
+            return Verdict("undecided", level, len(tested), worst, sentence)
+        sentence = f"exact within Monte Carlo error ({len(tested)} tests, level {level:g})."
+        return Verdict("exact", level, len(tested), worst, sentence)
     trace, bias = overall["trace"], overall["bias"]
-    parts = [f"variance × {trace.value:.3g} ± {trace.error:.2g}"]
+    parts = [f"variance × {trace.value:.3f} ± {trace.error:.3f}"]
     parts.append(f"mean off by {_excess(bias):.2g} ± {bias.error:.2g} sd")
     if "choice" in overall:
         choice = overall["choice"]
         parts.append(f"arm choice off by {_excess(choice):.2g} ± {choice.error:.2g}")
     where = "all arms" if worst.arm is None else f"arm {worst.arm}"
-    sentence = f"biased: {', '.join(parts)} (clearest: {worst.measure}, {where}){apart}"
-    return Verdict(False, mixed, level, len(tested), worst, sentence + ".")
+    sentence = f"biased: {', '.join(parts)} (clearest: {worst.measure}, {where})"
+    sentence += f"; {unmixed}." if agreement > MIXED else "."
+    return Verdict("biased", level, len(tested), worst, sentence)
 
 
 def _excess(row: Row) -> float:
