@@ -469,7 +469,7 @@ class Subsampled(Evaluator):
     def evaluate(
         self, memo: Batched, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Batched]:
-        chunk = rows.gather(random_rows(luck, rows))
+        chunk = rows.gather(random_rows(luck, rows.filled))
         assert chunk.contexts is not None
         _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
         _, there = rows_bonus(self.spec, self.bonus, memo.start, chunk.contexts, chunk.valid)
@@ -478,7 +478,9 @@ class Subsampled(Evaluator):
         return no_value, memo.gradient + scale * (here - there), memo
 
 
-def random_rows(luck: Float[Array, "draws *lanes"], rows: Rows) -> Int[Array, "*lanes draws"]:
-    """Uniform numbers as row numbers, with replacement; 0 while there are none."""
-    index = (luck * rows.filled).astype(jnp.int32)
-    return jnp.moveaxis(jnp.clip(index, 0, jnp.maximum(rows.filled - 1, 0)), 0, -1)
+def random_rows(
+    luck: Float[Array, "draws *lanes"], filled: Int[Array, ""]
+) -> Int[Array, "*lanes draws"]:
+    """Uniform numbers as numbers of filled rows, with replacement; 0 while there are none."""
+    index = (luck * filled).astype(jnp.int32)
+    return jnp.moveaxis(jnp.clip(index, 0, jnp.maximum(filled - 1, 0)), 0, -1)

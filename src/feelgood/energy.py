@@ -10,6 +10,7 @@ Values of L are given up to a constant: as the difference from a fixed origin (w
 began), computed as such. In float32 the plain sums lose the digits that a Metropolis filter needs.
 """
 
+from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -37,6 +38,87 @@ class Evaluation(NamedTuple):
     value: Value
     gradient: Theta
     memo: Any
+
+
+class Landscape(eqx.Module):
+    """What a kernel sees: an energy bound to the data of one round, whatever the model.
+
+    θ has two mathematical axes, then lanes; `memo` is what evaluations carry along.
+    """
+
+    energy: eqx.AbstractVar[Any]
+    data: eqx.AbstractVar[Any]
+    frozen: eqx.AbstractVar[Theta | None]
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers that one evaluation uses."""
+        return 0
+
+    def at(self, step: Int[Array, ""]) -> "Landscape":
+        """The landscape of one inner step: the same in all, unless batches are drawn."""
+        del step
+        return self
+
+    def begin(self, memo: Any, theta: Theta) -> Any:
+        """A round begins at `theta`."""
+        del theta
+        return memo
+
+    def end(self, memo: Any) -> Any:
+        """The round ends: what to keep of the memo."""
+        return memo
+
+    @abstractmethod
+    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
+        """L(θ) and ∇L(θ)."""
+
+    @abstractmethod
+    def value(
+        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        """L(θ) alone."""
+
+    @abstractmethod
+    def data_gradient(self, theta: Theta) -> Theta:
+        """The part of ∇L that batches estimate, and the prior's, over all data."""
+
+    @abstractmethod
+    def batch_change(self, theta: Theta, old: Theta, chunk: Any) -> Theta:
+        """How much a batch's part of that gradient differs between two points."""
+
+    @abstractmethod
+    def with_bonus(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        value: Value,
+        gradient: Theta,
+    ) -> Evaluation:
+        """Add the part of L that batches do not estimate."""
+
+    def surrogate(self, theta: Theta) -> Theta:
+        """A cheap force for Hamiltonian trajectories, where `frozen` says that there is one."""
+        raise NotImplementedError
+
+
+def loss_slope(
+    likelihood: Likelihood, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """∂ℓ/∂f."""
+    if likelihood == "squared":
+        return 2.0 * (scores - rewards)
+    return jax.nn.sigmoid(scores) - rewards
+
+
+def loss(
+    likelihood: Likelihood, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """ℓ(f, r)."""
+    if likelihood == "squared":
+        return (scores - rewards) ** 2
+    return jax.nn.softplus(scores) - rewards * scores
 
 
 class Energy(eqx.Module):
@@ -84,17 +166,13 @@ class Energy(eqx.Module):
         self, scores: Float[Array, "..."], rewards: Float[Array, "..."]
     ) -> Float[Array, "..."]:
         """∂ℓ/∂f."""
-        if self.quadratic:
-            return 2.0 * (scores - rewards)
-        return jax.nn.sigmoid(scores) - rewards
+        return loss_slope(self.likelihood, scores, rewards)
 
     def loss(
         self, scores: Float[Array, "..."], rewards: Float[Array, "..."]
     ) -> Float[Array, "..."]:
         """ℓ(f, r)."""
-        if self.quadratic:
-            return (scores - rewards) ** 2
-        return jax.nn.softplus(scores) - rewards * scores
+        return loss(self.likelihood, scores, rewards)
 
     def rows_loss(self, chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
         """Σ ℓ and its gradient over the rounds of a chunk (without η)."""
@@ -105,8 +183,8 @@ class Energy(eqx.Module):
         return value, contract(weights, chunk.features, self.spec)
 
 
-class Target(eqx.Module):
-    """L bound to the data of one round."""
+class Target(Landscape):
+    """L of a linear model bound to the data of one round."""
 
     energy: Energy
     data: Data

@@ -35,6 +35,15 @@ class LaneKeys(eqx.Module):
         return jnp.tile(self.keys, self.settings)
 
 
+class Common(eqx.Module):
+    """Part of the state of a policy written for one chain that is the same in all its chains.
+
+    The engine keeps one copy when it lifts the policy: a branch on it stays a branch.
+    """
+
+    value: Num[Array, "..."]
+
+
 AnyKey: TypeAlias = Key[Array, "..."] | LaneKeys
 
 

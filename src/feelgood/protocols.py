@@ -68,6 +68,8 @@ class Policy(eqx.Module):
     """
 
     laned: ClassVar[bool] = False
+    #: Whether, once lifted, the state's leading axis is the chains: what matrix products want.
+    chains_first: ClassVar[bool] = False
     #: Whether redraws are independent of each other: there is no chain to diagnose.
     exact_draws: ClassVar[bool] = False
 
@@ -114,6 +116,11 @@ class Policy(eqx.Module):
         """How many chains one program should hold on CPU; None: as many as there are."""
         del spec
         return None
+
+    def memory(self, spec: Spec, rounds: int) -> int:
+        """Bytes that one chain needs at most; 0: too few to count."""
+        del spec, rounds
+        return 0
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
         """The most rounds to play before `reserve` is called again; None: any number."""

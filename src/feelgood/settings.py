@@ -7,6 +7,7 @@ over them is one compiled program; settings that shape the program itself are `s
 
 import dataclasses
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,8 @@ class Setting:
     above: Bound = None
     choices: tuple[Any, ...] | None = None
     static: bool = False
+    #: For text: the pattern of allowed values, and the same in words.
+    form: tuple[str, str] | None = None
 
     @property
     def kind(self) -> type:
@@ -40,6 +43,8 @@ class Setting:
         """The values allowed, in words."""
         if self.choices is not None:
             return "one of " + ", ".join(str(c) for c in self.choices)
+        if self.form is not None:
+            return self.form[1]
         if self.kind is bool:
             return "true or false"
         noun = "a whole number" if self.kind is int else "a finite number"
@@ -60,6 +65,10 @@ class Setting:
                 if str(value).lower() == str(choice).lower():
                     return choice
             raise wrong
+        if self.form is not None:
+            if re.fullmatch(self.form[0], str(value)) is None:
+                raise wrong
+            return str(value)
         if self.kind is bool:
             text = str(value).lower()
             if text not in ("true", "false"):
@@ -91,15 +100,17 @@ def setting(
     above: Bound = None,
     choices: tuple[Any, ...] | None = None,
     static: bool | None = None,
+    form: tuple[str, str] | None = None,
 ) -> Any:
     """Declare a field of an `eqx.Module` as a setting.
 
-    `low` and `high` are inclusive bounds, `above` an exclusive one. Whole numbers, truth values
-    and choices are static unless told otherwise: they shape the compiled program.
+    `low` and `high` are inclusive bounds, `above` an exclusive one; `form` is the pattern of a
+    text and the same in words. Whole numbers, truth values, texts and choices are static unless
+    told otherwise: they shape the compiled program.
     """
     if static is None:
         static = not isinstance(default, float)
-    rule = Setting(default, doc, low, high, above, choices, static)
+    rule = Setting(default, doc, low, high, above, choices, static, form)
     metadata = {_KEY: rule}
     if static:
         return eqx.field(default=default, static=True, metadata=metadata)

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -32,7 +32,7 @@ from feelgood import lanes
 from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.history import on_accelerator
-from feelgood.lanes import AnyKey, LaneKeys
+from feelgood.lanes import AnyKey, Common, LaneKeys
 from feelgood.metrics import Tally, effective_sample_size
 from feelgood.protocols import Policy, Testbed
 from feelgood.types import Spec
@@ -52,6 +52,7 @@ class Interrupted(Exception):
     """A stop was asked for in the middle of a run."""
 
 
+@runtime_checkable
 class Checkpoints(Protocol):
     """Where groups of chains leave their progress, so that a later run can go on from it.
 
@@ -158,9 +159,11 @@ def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
 
 
 class Lifted(Policy):
-    """A policy written for one chain, lifted over lanes with `vmap`; lanes are the last axis.
+    """A policy written for one chain, lifted over lanes with `vmap`.
 
-    `swept` says of each leaf of the policy whether it has one value a lane.
+    Lanes are the last axis of everything the engine sees, and of the state too unless the policy
+    wants its chains first. What the state marks as `Common` has no lanes. `swept` says of each
+    leaf of the policy whether it has one value a lane.
     """
 
     one: Policy
@@ -168,12 +171,23 @@ class Lifted(Policy):
 
     laned = True
 
-    def _lift(self, function: Callable[..., Any], *args: Any) -> Any:
-        """`function(policy, *args)` for every lane."""
-        axes = jax.tree.unflatten(
+    def _lift(
+        self, function: Callable[..., Any], *args: Any, axes: Sequence[Any], out: Any = -1
+    ) -> Any:
+        """`function(policy, *args)` for every lane; `axes` and `out` say where the lanes are."""
+        own = jax.tree.unflatten(
             jax.tree.structure(self.one), [-1 if swept else None for swept in self.swept]
         )
-        return jax.vmap(function, in_axes=(axes, *([-1] * len(args))), out_axes=-1)(self.one, *args)
+        return jax.vmap(function, in_axes=(own, *axes), out_axes=out)(self.one, *args)
+
+    def _axes(self, state: Any) -> Any:
+        """Where the lanes of each part of a state are."""
+
+        def common(part: Any) -> bool:
+            return isinstance(part, Common)
+
+        axis = 0 if self.one.chains_first else -1
+        return jax.tree.map(lambda part: None if common(part) else axis, state, is_leaf=common)
 
     @staticmethod
     def _each(key: AnyKey) -> Array:
@@ -181,28 +195,59 @@ class Lifted(Policy):
 
     def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
         del shape
-        return self._lift(lambda policy, k: policy.init(k, spec), self._each(key))
+        each = self._each(key)
+
+        def begin(policy: Policy, one: Array) -> Any:
+            return policy.init(one, spec)
+
+        like = jax.eval_shape(lambda keys: self._lift(begin, keys, axes=(0,)), each)
+        return self._lift(begin, each, axes=(0,), out=self._axes(like))
 
     def act(self, key: AnyKey, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
-        return self._lift(lambda policy, *a: policy.act(*a), self._each(key), state, context)
+        axes = self._axes(state)
+        return self._lift(
+            lambda policy, *a: policy.act(*a),
+            *(self._each(key), state, context),
+            axes=(0, axes, -1),
+            out=(-1, axes),
+        )
 
     def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:
-        return self._lift(lambda policy, *a: policy.update(*a), state, context, arm, reward)
+        axes = self._axes(state)
+        return self._lift(
+            lambda policy, *a: policy.update(*a),
+            *(state, context, arm, reward),
+            axes=(axes, -1, -1, -1),
+            out=axes,
+        )
 
     def probe(self, state: Any) -> Array:
-        return self._lift(lambda policy, s: policy.probe(s), state)
+        return self._lift(lambda policy, s: policy.probe(s), state, axes=(self._axes(state),))
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
         return self.one.segment_rounds(rounds, chains)
 
     def reserve(self, state: Any, rounds: int) -> Any:
-        return self._lift(lambda policy, s: policy.reserve(s, rounds), state)
+        axes = self._axes(state)
+        return self._lift(
+            lambda policy, s: policy.reserve(s, rounds), state, axes=(axes,), out=axes
+        )
 
     def health(self, state: Any) -> dict[str, Array]:
-        return self._lift(lambda policy, s: policy.health(s), state)
+        return self._lift(lambda policy, s: policy.health(s), state, axes=(self._axes(state),))
 
     def redraw(self, key: AnyKey, state: Any) -> tuple[Array, Any] | None:
-        return self._lift(lambda policy, *a: policy.redraw(*a), self._each(key), state)
+        axes = self._axes(state)
+
+        def again(keys: Array, state: Any, out: Any) -> Any:
+            return self._lift(
+                lambda policy, *a: policy.redraw(*a), keys, state, axes=(0, axes), out=out
+            )
+
+        each = self._each(key)
+        if jax.eval_shape(lambda *a: again(*a, out=-1), each, state) is None:
+            return None
+        return again(each, state, out=(-1, axes))
 
 
 class Playing(NamedTuple):
@@ -428,7 +473,7 @@ class _GroupRun:
         self.compile_s += seconds
         return program
 
-    def _noise(self, keys: AnyKey, first: np.int32) -> Float[Array, "block numbers seeds"] | None:
+    def _noise(self, keys: AnyKey, first: np.int32) -> Float[Array, "block numbers *seeds"] | None:
         """The agent's noise of a block, where it can be drawn ahead."""
         if type(self.policy).noise is Policy.noise:
             return None

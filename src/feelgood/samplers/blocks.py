@@ -21,9 +21,9 @@ from jaxtyping import Array, Bool, Float
 
 from feelgood import lanes
 from feelgood.bonus import Theta, Value
-from feelgood.energy import Target
+from feelgood.energy import Landscape
 from feelgood.lanes import AnyKey
-from feelgood.types import Number, Spec
+from feelgood.types import Number
 
 #: A proposal whose energy is this much higher (in units of temperature) counts as a divergence.
 DIVERGENCE = 1000.0
@@ -105,14 +105,14 @@ class Kernel(eqx.Module):
         """The chain before the first round."""
 
     @abstractmethod
-    def refresh(self, chain: Any, target: Target, tuning: Tuning) -> Any:
+    def refresh(self, chain: Any, target: Landscape, tuning: Tuning) -> Any:
         """Recompute what the chain caches of the target: the data have grown."""
 
     @abstractmethod
-    def step(self, noise: Noise, chain: Any, target: Target, tuning: Tuning) -> tuple[Any, Info]:
+    def step(self, noise: Noise, chain: Any, target: Landscape, tuning: Tuning) -> tuple[Any, Info]:
         """One transition."""
 
-    def descend(self, chain: Any, target: Target, tuning: Tuning) -> Any:
+    def descend(self, chain: Any, target: Landscape, tuning: Tuning) -> Any:
         """One step of (preconditioned) gradient descent, for kernels with a warm-up."""
         raise NotImplementedError
 
@@ -147,18 +147,26 @@ class RoundInfo(NamedTuple):
 
 
 def run_steps(
-    key: AnyKey, kernel: Kernel, chain: Any, target: Target, tuning: Tuning, steps: int
+    key: AnyKey,
+    kernel: Kernel,
+    chain: Any,
+    target: Landscape,
+    tuning: Tuning,
+    steps: int,
+    unroll: int = 1,
 ) -> tuple[Any, RoundInfo]:
     """A round: refresh what is stale, warm up, then `steps` transitions in all.
+
+    `unroll` of them are written out in a pass of the loop.
 
     All random numbers of the round are drawn as two flat blocks and sliced in the loop: drawing
     inside it, or in a many-dimensional array, is several times slower.
     """
-    spec: Spec = target.energy.spec
     moves = steps - kernel.warmup
     shape = chain.theta.shape
+    size = shape[0] * shape[1]
     lane_shape = shape[2:]
-    normals = lanes.normal(lanes.fold_in(key, 0), moves * spec.parameters)
+    normals = lanes.normal(lanes.fold_in(key, 0), moves * size)
     draws = kernel.uniforms + target.uniforms
     uniforms = lanes.uniform(lanes.fold_in(key, 1), moves * draws) if draws else None
 
@@ -171,21 +179,25 @@ def run_steps(
 
     def one(i: Array, carry: tuple[Any, Value, Value]) -> tuple[Any, Value, Value]:
         chain, acceptance, divergences = carry
-        normal = lax.dynamic_slice_in_dim(normals, i * spec.parameters, spec.parameters)
+        normal = lax.dynamic_slice_in_dim(normals, i * size, size)
         if uniforms is None:
             uniform = jnp.zeros((0, *lane_shape))
         else:
             uniform = lax.dynamic_slice_in_dim(uniforms, i * draws, draws)
         noise = Noise(normal=normal.reshape(shape), uniform=uniform)
-        chain, info = kernel.step(noise, chain, target, tuning)
+        chain, info = kernel.step(noise, chain, target.at(i), tuning)
+        if not kernel.adjusted:
+            return chain, acceptance, divergences
         return chain, acceptance + info.acceptance, divergences + info.diverged
 
     zeros = jnp.zeros(lane_shape)
-    chain, acceptance, divergences = lax.fori_loop(0, moves, one, (chain, zeros, zeros))
+    chain, acceptance, divergences = lax.fori_loop(
+        0, moves, one, (chain, zeros, zeros), unroll=unroll
+    )
     chain = chain._replace(memo=target.end(chain.memo))
     gradients = 1.0 * kernel.warmup + moves * kernel.gradients_per_step
     return chain, RoundInfo(
-        acceptance=acceptance / moves,
+        acceptance=acceptance / moves if kernel.adjusted else zeros + 1.0,
         divergences=divergences,
         gradients=jnp.full(lane_shape, gradients),
     )

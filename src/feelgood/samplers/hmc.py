@@ -7,7 +7,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from feelgood.bonus import Theta, Value
-from feelgood.energy import Target
+from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
 from feelgood.settings import setting
 from feelgood.types import Number
@@ -56,7 +56,7 @@ class HMC(Kernel):
         zeros = jnp.zeros(theta.shape[2:])
         return HMCChain(theta=theta, value=zeros, force=jnp.zeros_like(theta), memo=memo)
 
-    def refresh(self, chain: HMCChain, target: Target, tuning: Tuning) -> HMCChain:
+    def refresh(self, chain: HMCChain, target: Landscape, tuning: Tuning) -> HMCChain:
         no_luck = jnp.zeros((0, *chain.theta.shape[2:]))
         if target.frozen is None:
             value, force, memo = target.evaluate(chain.theta, chain.memo, no_luck)
@@ -66,7 +66,7 @@ class HMC(Kernel):
         return HMCChain(theta=chain.theta, value=value, force=force, memo=memo)
 
     def step(
-        self, noise: Noise, chain: HMCChain, target: Target, tuning: Tuning
+        self, noise: Noise, chain: HMCChain, target: Landscape, tuning: Tuning
     ) -> tuple[HMCChain, Info]:
         luck, more_luck = split_luck(noise, 1)
         step, beta = tuning.step, tuning.beta

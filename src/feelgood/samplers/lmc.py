@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from feelgood.bonus import Theta
-from feelgood.energy import Target
+from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
 
 
@@ -39,11 +39,11 @@ class LMC(Kernel):
     def init(self, theta: Theta, memo: Any) -> LMCChain:
         return LMCChain(theta=theta, memo=memo)
 
-    def refresh(self, chain: LMCChain, target: Target, tuning: Tuning) -> LMCChain:
+    def refresh(self, chain: LMCChain, target: Landscape, tuning: Tuning) -> LMCChain:
         return chain
 
     def step(
-        self, noise: Noise, chain: LMCChain, target: Target, tuning: Tuning
+        self, noise: Noise, chain: LMCChain, target: Landscape, tuning: Tuning
     ) -> tuple[LMCChain, Info]:
         _, luck = split_luck(noise, 0)
         _, gradient, memo = target.evaluate(chain.theta, chain.memo, luck)

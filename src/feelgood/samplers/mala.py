@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from feelgood.bonus import Theta, Value
-from feelgood.energy import Target
+from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
 from feelgood.samplers.lmc import langevin
 from feelgood.settings import setting
@@ -52,15 +52,15 @@ class MALA(Kernel):
         zeros = jnp.zeros(theta.shape[2:])
         return MALAChain(theta=theta, value=zeros, gradient=jnp.zeros_like(theta), memo=memo)
 
-    def refresh(self, chain: MALAChain, target: Target, tuning: Tuning) -> MALAChain:
+    def refresh(self, chain: MALAChain, target: Landscape, tuning: Tuning) -> MALAChain:
         return _at(chain.theta, chain.memo, target)
 
-    def descend(self, chain: MALAChain, target: Target, tuning: Tuning) -> MALAChain:
+    def descend(self, chain: MALAChain, target: Landscape, tuning: Tuning) -> MALAChain:
         move = tuning.unwhiten(tuning.step * tuning.whiten(chain.gradient))
         return _at(chain.theta - move, chain.memo, target)
 
     def step(
-        self, noise: Noise, chain: MALAChain, target: Target, tuning: Tuning
+        self, noise: Noise, chain: MALAChain, target: Landscape, tuning: Tuning
     ) -> tuple[MALAChain, Info]:
         luck, more_luck = split_luck(noise, 1)
         h, beta, normal = tuning.step, tuning.beta, noise.normal
@@ -78,6 +78,6 @@ class MALA(Kernel):
         return moved, Info(acceptance=probability, diverged=1.0 * diverged)
 
 
-def _at(theta: Theta, memo: Any, target: Target) -> MALAChain:
+def _at(theta: Theta, memo: Any, target: Landscape) -> MALAChain:
     value, gradient, memo = target.evaluate(theta, memo, jnp.zeros((0, *theta.shape[2:])))
     return MALAChain(theta=theta, value=value, gradient=gradient, memo=memo)

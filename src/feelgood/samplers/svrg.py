@@ -7,7 +7,7 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from feelgood.bonus import Theta, random_rows
-from feelgood.energy import Target
+from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
 from feelgood.samplers.lmc import langevin
 from feelgood.settings import setting
@@ -55,11 +55,11 @@ class SVRGLMC(Kernel):
             memo=memo,
         )
 
-    def refresh(self, chain: SVRGChain, target: Target, tuning: Tuning) -> SVRGChain:
+    def refresh(self, chain: SVRGChain, target: Landscape, tuning: Tuning) -> SVRGChain:
         return _renew(chain, target)
 
     def step(
-        self, noise: Noise, chain: SVRGChain, target: Target, tuning: Tuning
+        self, noise: Noise, chain: SVRGChain, target: Landscape, tuning: Tuning
     ) -> tuple[SVRGChain, Info]:
         luck, more_luck = split_luck(noise, self.batch)
         chain = lax.cond(
@@ -67,7 +67,7 @@ class SVRGLMC(Kernel):
         )
         rows = target.data.rows
         assert rows is not None
-        chunk = rows.gather(random_rows(luck, rows))
+        chunk = rows.gather(random_rows(luck, rows.filled))
         change = target.batch_change(chain.theta, chain.snapshot, chunk)
         prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
         estimate = chain.snapshot_gradient + (rows.filled / self.batch) * change + prior
@@ -77,7 +77,7 @@ class SVRGLMC(Kernel):
         return chain._replace(theta=theta, age=chain.age + 1, memo=memo), Info()
 
 
-def _renew(chain: SVRGChain, target: Target) -> SVRGChain:
+def _renew(chain: SVRGChain, target: Landscape) -> SVRGChain:
     """A snapshot here: the full gradient of data and prior."""
     return chain._replace(
         snapshot=chain.theta,

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from feelgood.bonus import Theta
-from feelgood.energy import Target
+from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
 from feelgood.settings import setting
 from feelgood.types import Number
@@ -44,11 +44,11 @@ class ULMC(Kernel):
     def init(self, theta: Theta, memo: Any) -> ULMCChain:
         return ULMCChain(theta=theta, velocity=jnp.zeros_like(theta), memo=memo)
 
-    def refresh(self, chain: ULMCChain, target: Target, tuning: Tuning) -> ULMCChain:
+    def refresh(self, chain: ULMCChain, target: Landscape, tuning: Tuning) -> ULMCChain:
         return chain
 
     def step(
-        self, noise: Noise, chain: ULMCChain, target: Target, tuning: Tuning
+        self, noise: Noise, chain: ULMCChain, target: Landscape, tuning: Tuning
     ) -> tuple[ULMCChain, Info]:
         _, luck = split_luck(noise, 0)
         h = tuning.step

@@ -1,0 +1,125 @@
+"""What an agent with a network remembers: past rounds as rows, to draw batches from.
+
+Written for one chain. Rows lead and the dimension is the fastest axis, as matrix products and
+gathered rows like it. `filled` is common to all chains, so that the choice of how much to read is
+a branch and not a mask.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from feelgood.history import SMALLEST_ROOM, on_accelerator, sizes_up_to
+from feelgood.lanes import Common
+from feelgood.networks import Network
+
+
+class Batch(NamedTuple):
+    """Some rounds, and how much each counts in a sum."""
+
+    contexts: Float[Array, "rows ... width"]
+    arms: Int[Array, " rows"]
+    rewards: Float[Array, " rows"]
+    counts: Float[Array, " rows"]
+
+
+class Replay(eqx.Module):
+    """Past rounds of one chain."""
+
+    contexts: Float[Array, "room ... width"]
+    arms: Int[Array, " room"]
+    rewards: Float[Array, " room"]
+    common: Common
+
+    @classmethod
+    def empty(cls, network: Network) -> "Replay":
+        """No rounds and no room: `reserve` makes some. Contexts are kept as the network's rows."""
+        like = jax.eval_shape(network.row, jnp.zeros(network.spec.context_shape))
+        return cls(
+            contexts=jnp.zeros((0, *like.shape)),
+            arms=jnp.zeros(0, jnp.int32),
+            rewards=jnp.zeros(0),
+            common=Common(jnp.zeros((), jnp.int32)),
+        )
+
+    @property
+    def filled(self) -> Int[Array, ""]:
+        """Rounds so far."""
+        return self.common.value
+
+    def reserve(self, rounds: int) -> "Replay":
+        """The same rounds with room for at least `rounds`."""
+        extra = max(0, max(rounds, SMALLEST_ROOM) - len(self.arms))
+
+        def grow(x: Array) -> Array:
+            return jnp.pad(x, [(0, extra)] + [(0, 0)] * (x.ndim - 1))
+
+        return Replay(grow(self.contexts), grow(self.arms), grow(self.rewards), self.common)
+
+    def add(
+        self,
+        row: Float[Array, "... width"],
+        arm: Int[Array, ""],
+        reward: Float[Array, ""],
+    ) -> "Replay":
+        """One more round."""
+
+        def put(store: Array, value: Array) -> Array:
+            return lax.dynamic_update_index_in_dim(store, value.astype(store.dtype), self.filled, 0)
+
+        return Replay(
+            contexts=put(self.contexts, row),
+            arms=put(self.arms, arm),
+            rewards=put(self.rewards, reward),
+            common=Common(self.filled + 1),
+        )
+
+    def gather(self, index: Int[Array, " rows"]) -> Batch:
+        """The rounds with these numbers, each counted once."""
+        return Batch(
+            contexts=self.contexts[index],
+            arms=self.arms[index],
+            rewards=self.rewards[index],
+            counts=jnp.ones(index.shape),
+        )
+
+    def first(self, size: int) -> Batch:
+        """The first `size` rounds; those that have not been played count 0."""
+        return Batch(
+            contexts=self.contexts[:size],
+            arms=self.arms[:size],
+            rewards=self.rewards[:size],
+            counts=(jnp.arange(size) < self.filled).astype(jnp.float32),
+        )
+
+    def total(self, function: Callable[[Batch, Any], Any], argument: Any) -> Any:
+        """Σ over all rounds of a function of a batch that sums over its own rounds.
+
+        Reads the filled part only: a branch a size. On an accelerator, where choosing a branch
+        means waiting for the host, it reads to the capacity, which grows along the run.
+        """
+        room = len(self.arms)
+        if on_accelerator():
+            return function(self.first(room), argument)
+        sizes = sizes_up_to(room)
+
+        def reading(size: int) -> Callable[["Replay", Any], Any]:
+            return lambda replay, argument: function(replay.first(size), argument)
+
+        which = jnp.searchsorted(jnp.asarray(sizes), self.filled)
+        return lax.switch(which, [reading(size) for size in sizes], self, argument)
+
+
+def row_bytes(network: Network) -> int:
+    """Bytes that one remembered round takes."""
+    return 4 * (network.width * (network.spec.arms if network.spec.shared else 1) + 2)
+
+
+def tree_slice(batch: Batch, start: Int[Array, ""], size: int) -> Batch:
+    """`size` rows of a batch from `start` on."""
+    return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, size), batch)
