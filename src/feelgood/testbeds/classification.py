@@ -31,8 +31,8 @@ class Classification(Rows):
     @classmethod
     def from_arrays(
         cls,
-        features: Num[np.ndarray, "rows columns"],
-        labels: Shaped[np.ndarray, " rows"],
+        features: Num[np.ndarray, "..."],
+        labels: Shaped[np.ndarray, "..."],
         *,
         arms: int | None = None,
         kinds: Sequence[Kind] | Kind = "number",
@@ -76,7 +76,7 @@ class Classification(Rows):
         return self.horizon
 
     def mean_rewards(
-        self, state: UInt32[Array, " steps"], context: Float[Array, " dim"], t: Int[Array, ""]
+        self, state: UInt32[Array, " words"], context: Float[Array, " dim"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
         del context
         return lanes.one_hot(self.labels[self.row(state, t)], self.arms)
@@ -94,13 +94,13 @@ class RiskyMushrooms(Classification):
         return Spec(arms=2, dim=self.table.dim)
 
     def mean_rewards(
-        self, state: UInt32[Array, " steps"], context: Float[Array, " dim"], t: Int[Array, ""]
+        self, state: UInt32[Array, " words"], context: Float[Array, " dim"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
         edible = super().mean_rewards(state, context, t)[0] > 0
         return jnp.stack([jnp.where(edible, 5.0, -15.0), jnp.zeros(())])
 
     def rewards(
-        self, key: Key[Array, ""], state: UInt32[Array, " steps"], means: Float[Array, " arms"]
+        self, key: Key[Array, ""], state: UInt32[Array, " words"], means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
         luck = jnp.where(jax.random.bernoulli(key), 20.0, -20.0)

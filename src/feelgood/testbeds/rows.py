@@ -26,21 +26,21 @@ class Rows(Testbed):
 
     table: Table
 
-    def init(self, key: Key[Array, ""]) -> UInt32[Array, " steps"]:
+    def init(self, key: Key[Array, ""]) -> UInt32[Array, " words"]:
         return shuffle_key(key)
 
-    def row(self, state: UInt32[Array, " steps"], t: Int[Array, ""]) -> Int[Array, ""]:
+    def row(self, state: UInt32[Array, " words"], t: Int[Array, ""]) -> Int[Array, ""]:
         """The row of round `t`."""
         return shuffled_row(state, t, self.table.rows)
 
     def context(
-        self, key: Key[Array, ""], state: UInt32[Array, " steps"], t: Int[Array, ""]
+        self, key: Key[Array, ""], state: UInt32[Array, " words"], t: Int[Array, ""]
     ) -> Float[Array, " dim"]:
         del key
         return self.table.context(self.row(state, t))
 
     def rewards(
-        self, key: Key[Array, ""], state: UInt32[Array, " steps"], means: Float[Array, " arms"]
+        self, key: Key[Array, ""], state: UInt32[Array, " words"], means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del key, state
         return means
@@ -56,8 +56,8 @@ class Payoffs(Rows):
     @classmethod
     def from_arrays(
         cls,
-        features: Num[np.ndarray, "rows columns"],
-        payoffs: Num[np.ndarray, "rows arms"],
+        features: Num[np.ndarray, "..."],
+        payoffs: Num[np.ndarray, "..."],
         *,
         kinds: Sequence[Kind] | Kind = "number",
         preprocess: Preprocess = "standard",
@@ -76,9 +76,10 @@ class Payoffs(Rows):
         (2, 3)
         """
         table = encode(name, features, kinds, preprocess)
-        if len(payoffs) != table.rows:
+        if payoffs.ndim != 2 or len(payoffs) != table.rows:
             raise FeelgoodError(
-                f"{name} has {table.rows} rows and {len(payoffs)} rows of payoffs: give one each."
+                f"{name} has {table.rows} rows and payoffs of shape {payoffs.shape}: "
+                "give one a row and arm."
             )
         if not np.isfinite(payoffs).all():
             row, arm = np.argwhere(~np.isfinite(payoffs))[0]
@@ -102,7 +103,7 @@ class Payoffs(Rows):
         return self.horizon
 
     def mean_rewards(
-        self, state: UInt32[Array, " steps"], context: Float[Array, " dim"], t: Int[Array, ""]
+        self, state: UInt32[Array, " words"], context: Float[Array, " dim"], t: Int[Array, ""]
     ) -> Float[Array, " arms"]:
         del context
         return self.payoffs[self.row(state, t)]

@@ -16,9 +16,9 @@ from jaxtyping import Array, Int, Key, UInt32
 STEPS = 12
 
 
-def shuffle_key(key: Key[Array, ""]) -> UInt32[Array, " steps"]:
-    """What picks one shuffle: a few random words."""
-    return jax.random.bits(key, (STEPS,), jnp.uint32)
+def shuffle_key(key: Key[Array, ""]) -> UInt32[Array, " words"]:
+    """What picks one shuffle: a random word for each step and one for the parity."""
+    return jax.random.bits(key, (STEPS + 1,), jnp.uint32)
 
 
 def _mix(word: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
@@ -28,12 +28,13 @@ def _mix(word: UInt32[Array, "*shape"]) -> UInt32[Array, "*shape"]:
     return word ^ (word >> 16)
 
 
-def shuffled_row(order: UInt32[Array, " steps"], t: Int[Array, ""], rows: int) -> Int[Array, ""]:
+def shuffled_row(order: UInt32[Array, " words"], t: Int[Array, ""], rows: int) -> Int[Array, ""]:
     """The row of round `t`: each pass over the rows meets every one once, in its own order.
 
     A place is written as two digits in base ⌈√rows⌉ and goes through a Feistel network, which is
     a bijection whatever its keys; a result past the last row goes through it again (Black and
-    Rogaway, Ciphers with Arbitrary Finite Domains, 2002).
+    Rogaway, Ciphers with Arbitrary Finite Domains, 2002). For many bases such a network makes
+    even permutations only, so half of the shuffles exchange the first two places before.
     """
     base = jnp.uint32(math.isqrt(rows - 1) + 1)
     turn = t.astype(jnp.uint32)
@@ -51,6 +52,9 @@ def shuffled_row(order: UInt32[Array, " steps"], t: Int[Array, ""], rows: int) -
         place, begun = walk
         return ~begun | (place >= rows)
 
-    start = (turn % rows, jnp.asarray(False))
+    place = turn % rows
+    if rows > 1:
+        place = jnp.where(place < 2, place ^ (words[STEPS] & 1), place)
+    start = (place, jnp.asarray(False))
     place, _ = lax.while_loop(again, lambda walk: (network(walk[0]), jnp.asarray(True)), start)
     return place.astype(jnp.int32)

@@ -61,7 +61,7 @@ def ordinal(values: Shaped[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
 
 def encode(
     name: str,
-    columns: Num[np.ndarray, "rows columns"],
+    columns: Num[np.ndarray, "..."],
     kinds: Sequence[Kind] | Kind,
     preprocess: Preprocess,
 ) -> Table:

@@ -1,0 +1,387 @@
+"""Testbeds from data: rows, labels, payoffs and encodings against plain numpy.
+
+False-alarm rates of the statistical tests are stated where they are; all seeds are fixed.
+"""
+
+import builtins
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from feelgood import TESTBEDS, FeelgoodError, Spec, Testbed
+from feelgood.datasets import DataAbsent, load
+from feelgood.policies import Uniform
+from feelgood.registry import Registry
+from feelgood.simulate import environment, simulate
+from feelgood.testbeds import Classification, Payoffs
+from feelgood.testbeds.financial import portfolio_weights
+from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
+from feelgood.testbeds.tables import encode, ordinal
+
+LEVEL = 1e-6
+
+
+def built(name: str, **values: Any) -> Testbed:
+    try:
+        return TESTBEDS[name].build(values)
+    except DataAbsent as absent:
+        pytest.skip(str(absent))
+
+
+def order(seed: int, rounds: int, rows: int, first: int = 0) -> np.ndarray:
+    key = shuffle_key(jax.random.key(seed))
+    turns = first + jnp.arange(rounds)
+    return np.asarray(jax.jit(jax.vmap(lambda t: shuffled_row(key, t, rows)))(turns))
+
+
+# ---- shuffles -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 49, 50, 20_000])
+def test_every_pass_meets_every_row_once(rows: int) -> None:
+    two = order(7, 2 * rows, rows).reshape(2, rows)
+    np.testing.assert_array_equal(np.sort(two, axis=1), np.tile(np.arange(rows), (2, 1)))
+    if rows > 10:
+        assert not np.array_equal(*two), "a pass has an order of its own"
+    np.testing.assert_array_equal(order(7, 1, rows, first=rows), two[1, :1])
+
+
+def test_the_largest_dataset_is_shuffled_without_storing_an_order() -> None:
+    rows = 581_012
+    drawn = order(0, 15_000, rows)
+    assert len(set(drawn.tolist())) == 15_000
+    assert drawn.min() >= 0 and drawn.max() < rows
+    assert stats.kstest(drawn / rows, "uniform").pvalue > LEVEL
+
+
+def test_shuffles_are_uniform() -> None:
+    """All 120 orders of 5 rows over 24,000 seeds, and every row in every place of 30."""
+    seeds = jnp.arange(24_000)
+
+    def whole(rows: int) -> np.ndarray:
+        def one(seed: jax.Array) -> jax.Array:
+            key = shuffle_key(jax.random.key(seed))
+            return jax.vmap(lambda t: shuffled_row(key, t, rows))(jnp.arange(rows))
+
+        return np.asarray(jax.jit(jax.vmap(one))(seeds))
+
+    _, counts = np.unique(whole(5), axis=0, return_counts=True)
+    assert len(counts) == 120
+    assert stats.chisquare(counts).pvalue > LEVEL
+    places = whole(30)
+    table = np.stack([np.bincount(places[:, place], minlength=30) for place in range(30)])
+    # Rows and columns of this table have fixed sums: 29² degrees of freedom.
+    statistic = ((table - 800) ** 2 / 800).sum() * 29 / 30
+    assert stats.chi2(29**2).sf(statistic) > LEVEL
+    # Neighbours in time are independent: the difference of two places in a row is uniform too.
+    steps = np.bincount((places[:, 1] - places[:, 0]) % 30, minlength=30)[1:]
+    assert stats.chisquare(steps).pvalue > LEVEL
+
+
+# ---- encodings ------------------------------------------------------------------------------
+
+
+def contexts_of(table: Any) -> np.ndarray:
+    return np.asarray(jax.vmap(table.context)(jnp.arange(table.rows)), np.float64)
+
+
+def unit(x: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    return x / np.where(length > 0, length, 1)
+
+
+def standardised(x: np.ndarray) -> np.ndarray:
+    return (x - x.mean(axis=0)) / x.std(axis=0)
+
+
+COLUMNS = np.array(
+    [[1, 0, 2, 5.0], [2, 1, 0, 0.5], [4, 1, 1, -3], [8, 0, 2, 0], [-1, 1, 7, 2.5]], np.float64
+)
+
+
+def test_paper_encoding_is_the_numbers_scaled_to_length_one() -> None:
+    table = encode("a", COLUMNS, ["number", "flag", "category", "number"], "paper")
+    np.testing.assert_allclose(contexts_of(table), unit(COLUMNS), atol=1e-6)
+
+
+def test_standard_encoding_against_numpy() -> None:
+    table = encode("a", COLUMNS, ["number", "flag", "category", "number"], "standard")
+    hot = COLUMNS[:, [2]] == np.array([[0.0, 1.0, 2.0, 7.0]])
+    expected = np.hstack(
+        [standardised(COLUMNS[:, [0]]), COLUMNS[:, [1]], hot, standardised(COLUMNS[:, [3]])]
+    )
+    np.testing.assert_allclose(contexts_of(table), unit(expected), atol=1e-6)
+
+
+def test_pixels_share_one_mean_and_spread() -> None:
+    pixels = np.random.RandomState(0).randint(0, 256, (20, 6)).astype(np.uint8)
+    table = encode("a", pixels, "pixel", "standard")
+    assert table.values.dtype == jnp.uint8, "stored in few bytes"
+    expected = (pixels - pixels.mean()) / pixels.std()
+    np.testing.assert_allclose(contexts_of(table), unit(expected), atol=1e-5)
+
+
+def test_rows_of_zeros_constant_columns_and_huge_numbers_stay_finite() -> None:
+    zeros = np.array([[0.0, 3.0], [0.0, 3.0], [0.0, 3.0]])
+    np.testing.assert_array_equal(contexts_of(encode("a", zeros, "number", "standard")), 0 * zeros)
+    huge = np.array([[3e37, 4e37], [0.0, 0.0]])
+    np.testing.assert_allclose(
+        contexts_of(encode("a", huge, "number", "paper")), [[0.6, 0.8], [0, 0]], rtol=1e-6
+    )
+
+
+def test_ordinal_codes_are_alphabetical() -> None:
+    np.testing.assert_array_equal(ordinal(np.array(["b", "?", "a", "b"])), [2, 0, 1, 2])
+
+
+# ---- users' own data ------------------------------------------------------------------------
+
+X, Y = np.arange(12.0).reshape(4, 3), np.array([0, 2, 1, 2])
+
+
+def test_a_testbed_from_arrays() -> None:
+    testbed = Classification.from_arrays(X, Y, preprocess="paper", horizon=8)
+    assert testbed.spec == Spec(arms=3, dim=3, rewards="bernoulli")
+    assert testbed.rounds == 8
+    contexts, rewards, means = environment(testbed, [0, 1, 2], 8)
+    np.testing.assert_array_equal(rewards, means)
+    for seed in range(3):
+        for half in (slice(0, 4), slice(4, 8)):
+            seen = np.asarray(contexts[half, :, seed])
+            rows = [int(np.argmin(np.abs(unit(X) - x).sum(axis=1))) for x in seen]
+            assert sorted(rows) == [0, 1, 2, 3]
+            np.testing.assert_allclose(seen, unit(X)[rows], atol=1e-6)
+            np.testing.assert_array_equal(means[half, :, seed], np.eye(3)[Y[rows]])
+
+
+@pytest.mark.parametrize(
+    ("features", "labels", "options", "message"),
+    [
+        (X, np.array([0, 3, 1, 2]), {"arms": 3}, "the label 3 in row 1, outside its 3 arms"),
+        (X, np.array([0, 1, -1, 2]), {}, "the label -1 in row 2, outside its 3 arms"),
+        (X, Y[:3], {}, "4 rows and labels of shape (3,)"),
+        (X, Y + 0.5, {}, "labels of type float64"),
+        (np.where(X == 5, np.nan, X), Y, {}, "the feature nan in row 1, column 2"),
+        (np.where(X == 5, np.inf, X), Y, {}, "the feature inf in row 1, column 2"),
+        (np.where(X == 5, 1e39, X), Y, {}, "the feature 1e+39 in row 1, column 2"),
+        (X[:0], Y[:0], {}, "features of shape (0, 3)"),
+        (X, Y, {"kinds": ["number"]}, "3 columns and 1 kinds"),
+        (X, 0 * Y, {}, "at least 2 arms"),
+    ],
+)
+def test_bad_data_is_one_sentence(
+    features: np.ndarray, labels: np.ndarray, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(FeelgoodError) as caught:
+        assert Classification.from_arrays(features, labels, name="mine", **options).spec
+    text = str(caught.value)
+    assert message in text
+    assert text.endswith(".") and "\n" not in text
+    assert text.startswith("mine has ") or "at least 2 arms" in text
+
+
+def test_payoffs_from_arrays() -> None:
+    payoffs = np.array([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5], [3.0, 0.0]])
+    testbed = Payoffs.from_arrays(X, payoffs)
+    assert testbed.spec == Spec(arms=2, dim=3)
+    _, rewards, means = environment(testbed, [0], 4)
+    np.testing.assert_array_equal(rewards, means)
+    seen = np.asarray(means[:, :, 0])
+    np.testing.assert_array_equal(seen[np.lexsort(seen.T)], payoffs[np.lexsort(payoffs.T)])
+    with pytest.raises(FeelgoodError, match="the payoff nan in row 1, arm 0"):
+        Payoffs.from_arrays(X, np.where(payoffs == 2, np.nan, payoffs))
+    with pytest.raises(FeelgoodError, match=r"4 rows and payoffs of shape \(3, 2\)"):
+        Payoffs.from_arrays(X, payoffs[:3])
+
+
+# ---- digits, which is everywhere ------------------------------------------------------------
+
+
+def test_digits() -> None:
+    testbed = built("digits")
+    assert testbed.spec == Spec(arms=10, dim=64, rewards="bernoulli")
+    contexts, _, means = environment(testbed, [3], 1797)
+    from sklearn.datasets import load_digits
+
+    images = load_digits()
+    np.testing.assert_array_equal(means[:, :, 0].sum(axis=0), np.bincount(images.target))
+    np.testing.assert_allclose(
+        np.sort(np.asarray(contexts[:, 20, 0])), np.sort(unit(images.data)[:, 20]), atol=1e-6
+    )
+
+
+def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    real_import = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name.startswith("sklearn"):
+            raise ImportError(name)
+        return real_import(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(FeelgoodError) as caught:
+        TESTBEDS["digits"].build()
+    assert str(caught.value) == (
+        "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
+    )
+
+
+def test_a_uniform_agent_regrets_one_minus_one_over_the_arms() -> None:
+    """Expected regret a round is 1 − 1/K, whatever the classes' shares; 5 deviations (6e-7)."""
+    rounds, seeds = 2_000, 20
+    outcome = simulate(built("digits"), Uniform(), rounds=rounds, seeds=range(seeds))
+    plays = rounds * seeds
+    deviation = np.sqrt(0.9 * 0.1 / plays)
+    assert abs(outcome.final_regret.sum() / plays - 0.9) < 5 * deviation
+
+
+def test_rows_do_not_depend_on_the_agent_or_on_other_seeds() -> None:
+    testbed = built("digits")
+    alone = environment(testbed, [4], 30)
+    among = environment(testbed, [9, 4], 30)
+    np.testing.assert_array_equal(alone.contexts[..., 0], among.contexts[..., 1])
+    np.testing.assert_array_equal(alone.means[..., 0], among.means[..., 1])
+    assert not np.array_equal(among.means[..., 0], among.means[..., 1])
+
+
+# ---- the registry ---------------------------------------------------------------------------
+
+DATA_TESTBEDS = (
+    "adult", "cifar10", "covertype", "digits", "financial", "jester", "magic", "mnist",
+    "mushroom", "mushroom-risky", "restaurant", "shuttle",
+)  # fmt: skip
+
+
+def test_listing_does_not_touch_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the disk was read")
+
+    monkeypatch.setattr(builtins, "open", refuse)
+    monkeypatch.setattr(np, "load", refuse)
+    monkeypatch.setattr("pathlib.Path.is_file", refuse)
+    registry: Registry[Testbed] = TESTBEDS
+    assert set(DATA_TESTBEDS) <= set(registry.names())
+    for name in DATA_TESTBEDS:
+        assert registry[name].settings["preprocess"].choices == ("paper", "standard")
+
+
+def test_absent_data_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setenv("FEELGOOD_DATA", str(tmp_path))
+    monkeypatch.setenv("FEELGOOD_CACHE", str(tmp_path / "cache"))
+    for name in DATA_TESTBEDS:
+        if name != "digits":
+            with pytest.raises(
+                DataAbsent, match=r"run 'feelgood data fetch \w+', or set FEELGOOD_"
+            ):
+                TESTBEDS[name].build()
+
+
+# ---- the real datasets ----------------------------------------------------------------------
+
+SHAPES = {
+    "adult": (2, 14, 108, 10_000),
+    "cifar10": (10, 3072, 3072, 25_000),
+    "covertype": (7, 54, 54, 15_000),
+    "magic": (2, 10, 10, 10_000),
+    "mnist": (10, 784, 784, 10_000),
+    "mushroom": (2, 22, 117, 10_000),
+    "mushroom-risky": (2, 22, 117, 10_000),
+    "shuttle": (7, 9, 9, 10_000),
+    "jester": (8, 32, 32, 10_000),
+    "financial": (8, 21, 21, 10_000),
+    "restaurant": (130, 18, 63, 10_000),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_of_the_real_datasets(name: str) -> None:
+    arms, paper, standard, rounds = SHAPES[name]
+    testbed = built(name)
+    assert (testbed.spec.arms, testbed.spec.dim, testbed.rounds) == (arms, paper, rounds)
+    assert built(name, preprocess="standard").spec.dim == standard
+
+
+def first_rows(testbed: Any, count: int = 200) -> np.ndarray:
+    return np.asarray(jax.vmap(testbed.table.context)(jnp.arange(count)), np.float64)
+
+
+def test_adult_as_numpy_would_encode_it() -> None:
+    paper, standard = built("adult"), built("adult", preprocess="standard")
+    data = load("adult")
+    columns: dict[str, np.ndarray] = {}
+    for kind in ("num", "cat"):
+        names = data[f"{kind}_names"].tolist()
+        columns |= dict(zip(names, data[f"X_{kind}"].T.astype(np.float64), strict=True))
+    order = data["column_order"].tolist()
+    expected = unit(np.stack([columns[name] for name in order], axis=1)[:200])
+    np.testing.assert_allclose(first_rows(paper), expected, atol=1e-6)
+    blocks = [
+        columns[name][:, None] == np.arange(columns[name].max() + 1)
+        if name in data["cat_names"]
+        else standardised(columns[name][:, None])
+        for name in order
+    ]
+    np.testing.assert_allclose(first_rows(standard), unit(np.hstack(blocks)[:200]), atol=1e-5)
+
+
+def test_covertype_standardises_ten_columns_and_leaves_the_flags() -> None:
+    testbed = built("covertype", preprocess="standard")
+    x = load("covertype")["X"].astype(np.float64)
+    expected = np.hstack([standardised(x[:, :10])[:200], x[:200, 10:]])
+    np.testing.assert_allclose(first_rows(testbed), unit(expected), atol=1e-5)
+
+
+def test_risky_mushrooms_pay_as_the_text_says() -> None:
+    testbed = built("mushroom-risky")
+    _, rewards, means = environment(testbed, range(5), 8_124)
+    eat, leave = np.moveaxis(np.asarray(means), 1, 0)
+    np.testing.assert_array_equal(leave, 0)
+    edible = eat == 5
+    np.testing.assert_array_equal(edible.sum(axis=0), 4208)
+    np.testing.assert_array_equal(eat[~edible], -15)
+    got, left = np.moveaxis(np.asarray(rewards), 1, 0)
+    np.testing.assert_array_equal(left, 0)
+    np.testing.assert_array_equal(got[edible], 5)
+    poisoned = got[~edible]
+    assert set(np.unique(poisoned)) == {5, -35}
+    count = poisoned.size
+    assert stats.binomtest(int((poisoned == 5).sum()), count, 0.5).pvalue > LEVEL
+
+
+def test_jester_rewards_are_the_ratings_of_eight_jokes() -> None:
+    testbed = built("jester")
+    ratings = load("jester")["X40"] / 100
+    contexts, _, means = environment(testbed, [0], 50)
+    seen = {tuple(row) for row in np.rint(ratings[:, 32:] * 100).tolist()}
+    assert {tuple(row) for row in np.rint(means[..., 0] * 1000).tolist()} <= seen
+    np.testing.assert_allclose(first_rows(testbed), unit(ratings[:200, :32]), atol=1e-6)
+    np.testing.assert_allclose(np.asarray(testbed.payoffs), ratings[:, 32:] / 10, atol=1e-6)
+    assert np.abs(np.asarray(means)).max() <= 1
+    assert contexts.shape == (50, 32, 1)
+
+
+def test_financial_portfolios_are_fixed_combinations_of_length_one() -> None:
+    testbed, other = built("financial"), built("financial", portfolios=1)
+    weights = portfolio_weights(21, 0)
+    np.testing.assert_allclose(np.linalg.norm(weights, axis=0), 1)
+    # numpy's legacy generator is frozen: these weights are part of the definition.
+    np.testing.assert_allclose(weights[0, :3], [0.040265, 0.226853, 0.077221], atol=1e-6)
+    x = load("financial")["X"]
+    np.testing.assert_allclose(testbed.payoffs, (x / x.std(axis=0)) @ weights, rtol=1e-4, atol=1e-5)
+    assert not np.allclose(testbed.payoffs, other.payoffs)
+
+
+def test_restaurant_rewards_are_the_best_ratings() -> None:
+    testbed = built("restaurant")
+    data = load("restaurant")
+    users = data["userprofile"][:, 0].tolist()
+    places = sorted({int(place) for place in data["rating_final"][:, 1]})
+    payoffs = np.asarray(testbed.payoffs)
+    assert payoffs.shape == (138, 130)
+    assert payoffs.sum() == (data["rating_final"][:, 2] == "2").sum() == 486
+    for user, place, rating in data["rating_final"][:, :3].tolist():
+        assert payoffs[users.index(user), places.index(int(place))] == (rating == "2")
