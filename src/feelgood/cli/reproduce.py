@@ -168,7 +168,7 @@ def _catalogue() -> "Table":
         title="tables of the paper",
         caption=(
             f"Estimated for {cores} core(s) of this machine with the published seeds and rounds, "
-            "without what is in the store already; good to a factor of about two."
+            "as if nothing were in the store; good to a factor of about three."
         ),
     )
     for name, justify in (("table", "left"), ("what", "left"), ("rows", "right")):
