@@ -196,8 +196,14 @@ class Target(Landscape):
     @classmethod
     def of(cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None) -> "Target":
         """The target of this round; its value is 0 at `origin` but for the bonus."""
-        blank = cls(energy, data, origin, jnp.zeros_like(origin), frozen)
-        return cls(energy, data, origin, blank._quadratic_gradient(origin), frozen)
+
+        def with_gradient(gradient: Theta) -> Target:
+            return cls(
+                energy=energy, data=data, origin=origin, origin_gradient=gradient, frozen=frozen
+            )
+
+        blank = with_gradient(jnp.zeros_like(origin))
+        return with_gradient(blank._quadratic_gradient(origin))
 
     def _quadratic_gradient(self, theta: Theta) -> Theta:
         """∇ of ρ‖θ‖², plus η Σ(f − r)² where that is the loss."""

@@ -79,7 +79,7 @@ class NetworkLandscape(Landscape):
         if self.batches is None:
             return self
         batch = tree_slice(self.batches, step * self.size, self.size)
-        return NetworkLandscape(self.energy, self.data, batch, self.size)
+        return NetworkLandscape(energy=self.energy, data=self.data, batches=batch, size=self.size)
 
     def _with_prior(self, theta: Theta, value: Value, gradient: Vector) -> tuple[Value, Theta]:
         rho = self.energy.rho

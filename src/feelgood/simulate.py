@@ -245,9 +245,9 @@ class Lifted(Policy):
             )
 
         each = self._each(key)
-        if jax.eval_shape(lambda *a: again(*a, out=-1), each, state) is None:
+        if jax.eval_shape(lambda keys, s: again(keys, s, -1), each, state) is None:
             return None
-        return again(each, state, out=(-1, axes))
+        return again(each, state, (-1, axes))
 
 
 class Playing(NamedTuple):

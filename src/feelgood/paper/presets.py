@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.paper.neural import neural
 from feelgood.policies import grammar
 from feelgood.types import Spec
 
@@ -35,6 +36,9 @@ def _linear(parts: grammar.Parts, spec: Spec, rounds: int, lam: float) -> dict[s
 
 def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """The main tables at "β = 10³", that is 1/β = 10⁻³ d ln T."""
+    networks = neural(agent, testbed, spec, rounds)
+    if networks is not None:
+        return networks
     logistic, wheel = testbed.startswith("logistic"), testbed.startswith("wheel")
     parts = grammar.read(agent)
     if parts is None:

@@ -9,14 +9,21 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int
 
-from feelgood import history
+from feelgood import lanes
 from feelgood.bonus import FeelGood
 from feelgood.errors import FeelgoodError
+from feelgood.lanes import AnyKey
 from feelgood.network_energy import Memory, NetworkEnergy, NetworkLandscape
 from feelgood.policies import grammar
-from feelgood.policies.neural import WORKING_COPIES, NeuralPolicy, first_key, maybe, play_greedily
+from feelgood.policies.neural import (
+    WORKING_COPIES,
+    NeuralPolicy,
+    inner_unroll,
+    maybe,
+    play_greedily,
+)
 from feelgood.protocols import AGENTS, Policy
 from feelgood.registry import Entry, Family
 from feelgood.replay import Replay
@@ -27,8 +34,6 @@ from feelgood.types import Number, Spec
 
 PREFIX = "neural-"
 SCHEDULES = ("decay", "constant")
-#: On an accelerator the inner loop launches this many steps at a time.
-ACCELERATOR_UNROLL = 5
 #: Steps that suit most problems, in units of the schedule.
 DEFAULT_LR = {"LMC": 0.01, "MALA": 1e-4, "HMC": 0.02, "ULMC": 0.05, "SVRGLMC": 0.01}
 
@@ -99,9 +104,7 @@ class NeuralThompson(NeuralPolicy):
         step = self.kernel.step_size(self.lr, curvature, self.beta)
         return Tuning(step=step, beta=self.beta, curvature=curvature)
 
-    def init(
-        self, key: Key[Array, ""], spec: Spec, shape: tuple[int, ...] = ()
-    ) -> NeuralThompsonState:
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> NeuralThompsonState:
         del shape
         network = self.network(spec)
         theta = network.init(key)[:, None]
@@ -117,24 +120,23 @@ class NeuralThompson(NeuralPolicy):
     def reserve(self, state: NeuralThompsonState, rounds: int) -> NeuralThompsonState:
         return _with(state, replay=state.replay.reserve(rounds))
 
-    def draw(self, key: Key[Array, ""], state: NeuralThompsonState) -> NeuralThompsonState:
+    def draw(self, key: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
         """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
         replay = state.replay
         tuning = self.tuning(replay.filled)
         landscape = NetworkLandscape(
             energy=self.energy(state.spec),
             data=Memory(replay),
-            batches=self.batches(first_key(key, 2), replay, self.updates),
+            batches=self.batches(lanes.fold_in(key, 2), replay, self.updates),
             size=self.batch,
         )
-        unroll = ACCELERATOR_UNROLL if history.on_accelerator() else 1
         chain, info = run_steps(
-            key, self.kernel, state.chain, landscape, tuning, self.updates, unroll
+            key, self.kernel, state.chain, landscape, tuning, self.updates, inner_unroll()
         )
         return _with(state, chain=chain, info=info, step=1.0 * tuning.step)
 
     def act(
-        self, key: Key[Array, ""], state: NeuralThompsonState, context: Float[Array, "..."]
+        self, key: AnyKey, state: NeuralThompsonState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, ""], NeuralThompsonState]:
         state = maybe(self.due(state.replay.filled), lambda s: self.draw(key, s), state)
         theta = state.chain.theta[:, 0]

@@ -1,0 +1,24 @@
+"""NeuralUCB."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.lanes import AnyKey
+from feelgood.policies.neural import TrainedState
+from feelgood.policies.neural_design import DesignPolicy
+from feelgood.protocols import AGENTS
+
+
+@AGENTS.register("neural-ucb")
+class NeuralUCB(DesignPolicy):
+    """The arm with the largest f + σ of a network, σ from its design matrix.
+
+    Zhou, Li and Gu, "Neural contextual bandits with UCB-based exploration", ICML 2020.
+    """
+
+    def choose(
+        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+    ) -> Int[Array, ""]:
+        del key
+        means, widths = self.scores(state, context)
+        return jnp.argmax(means + widths)
