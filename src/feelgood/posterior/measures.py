@@ -28,7 +28,7 @@ from feelgood.posterior.laws import Law, choice_shares
 from feelgood.types import Spec
 
 #: Family-wise false-alarm rate of a verdict.
-LEVEL = 0.01
+LEVEL = 1e-3
 #: Above this split-R̂ chains are said not to have mixed.
 MIXED = 1.1
 #: Sign flips that show what exact draws would give.
@@ -243,10 +243,10 @@ def _along(white: Float[np.ndarray, "chains draws dim"], side: int) -> np.ndarra
 def _log_determinant(block: int, white: np.ndarray, noise: float) -> Row:
     """With its bias removed and its error by the jackknife over chains."""
     chains, count = white.shape[:2]
-    total = chains * count
+    total = float(chains * count)
     sums, squares = white.sum(axis=1), np.einsum("cni,cnj->cij", white, white, optimize=True)
 
-    def value(total: float, mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+    def value(total: float, mean: np.ndarray, square: np.ndarray) -> Any:
         covariance = square / total - mean[..., :, None] * mean[..., None, :]
         return np.linalg.slogdet(covariance)[1]
 
