@@ -8,6 +8,7 @@ that draws one panel (`…_panel`), which the page uses with its own `Style`.
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,40 +19,28 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from feelgood.errors import FeelgoodError
+from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.metrics import Summary
 from feelgood.report.series import Series, Sweep, find_sweeps, name_series, ordered_labels
 from feelgood.report.series import show_value as show
 from feelgood.report.tables import Comparison
 from feelgood.results import AgentResult
-from feelgood.statistics import bootstrap, compute_of
+from feelgood.statistics import Estimate, bootstrap, compute_of
 
 Rows = list[dict[str, Any]]
-Chart = alt.LayerChart | alt.Chart | alt.ConcatChart
+Chart = alt.LayerChart | alt.Chart | alt.ConcatChart | alt.FacetChart
 Band = Literal["quantile", "std"]
 
 #: Colours that stay apart for the three common kinds of colour blindness, on white and on black.
 #: Past the last one they come again with another dash or shape.
 PALETTES = {
     "light": (
-        "#0068a8",
-        "#d2500c",
-        "#00795c",
-        "#a8427f",
-        "#2e9bd9",
-        "#b98300",
-        "#5a4fc4",
-        "#5f6672",
+        *("#0a4983", "#b12c08", "#21804a", "#d55fa5"),
+        *("#0f9ae6", "#bd8805", "#704bd6", "#5f535d"),
     ),
     "dark": (
-        "#4aa8e8",
-        "#ff8a4c",
-        "#3cc79e",
-        "#e58cc0",
-        "#9fd8ff",
-        "#f0c04a",
-        "#a9a1ff",
-        "#a8b0bd",
+        *("#6ba1da", "#fa7b46", "#36d18f", "#bb6498"),
+        *("#acd4fa", "#f3d344", "#9088f9", "#b8bdc1"),
     ),
 }
 DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (7, 3), (2, 2), (10, 3, 2, 3), (4, 6))
@@ -261,7 +250,7 @@ def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> 
     means: Rows = []
     seeds: Rows = []
     for order, s in enumerate(sorted(series, key=by_mean)):
-        estimate = bootstrap(s.result.final_regret, level=LEVEL)
+        estimate = regret_interval(s.result)
         if estimate.count == 0:
             continue
         name = {"series": s.label, "order": order}
@@ -282,7 +271,7 @@ def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> 
         "series:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=_label_axis()
     )
     axis = _number_axis([row["regret"] for row in seeds] if log_x else [])
-    title = f"final cumulative regret: mean, {100 * LEVEL:.0f} % interval and seeds"
+    title = "final cumulative regret"
     x = alt.X("mean:Q", title=title, scale=_scale(log_x, zero=False), axis=axis)
     base = style.data(means).transform_filter(positive.format("low"))
     points = (
@@ -406,7 +395,7 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
     rows: Rows = []
     for sweep in sweeps:
         for s in sorted(sweep.members, key=lambda s: _level_key(s.result.settings[axis])):
-            estimate = bootstrap(s.result.final_regret, level=LEVEL)
+            estimate = regret_interval(s.result)
             if estimate.count:
                 rows.append(
                     {
@@ -542,6 +531,8 @@ def sampler_health(results: Sequence[AgentResult], measure: str | None = None) -
     found = health_measures(series)
     if not found:
         raise FeelgoodError("no agent here has a sampler: there is no health to show.")
+    if measure is not None and measure not in found:
+        raise FeelgoodError(f"no '{measure}' is recorded here: {did_you_mean(measure, found)}")
     chosen = found if measure is None else [measure]
     style = Style(labels=tuple(ordered_labels(series)), width=420, height=240)
     problems = list(dict.fromkeys(s.problem for s in series))
@@ -661,7 +652,7 @@ def regret_against_compute(results: Sequence[AgentResult], cost: Cost = "gradien
 def cost_rows(series: Series, cost: Cost) -> Rows:
     """One row with cost and regret, or none where either is not known."""
     spent = getattr(compute_of(series.result), cost)
-    estimate = bootstrap(series.result.final_regret, level=LEVEL)
+    estimate = regret_interval(series.result)
     if spent is None or not spent > 0 or not estimate.value > 0:
         return []
     low, high = (e if math.isfinite(e) else estimate.value for e in (estimate.low, estimate.high))
@@ -787,6 +778,16 @@ def to_spec(chart: Chart) -> dict[str, Any]:
     return spec
 
 
+def regret_interval(result: AgentResult) -> Estimate:
+    """Mean final regret with its bootstrap interval; several charts show the same one."""
+    return _interval(np.asarray(result.final_regret, np.float64).tobytes())
+
+
+@functools.lru_cache(maxsize=4096)
+def _interval(values: bytes) -> Estimate:
+    return bootstrap(np.frombuffer(values), level=LEVEL)
+
+
 def figures(value: float, digits: int = 5) -> float | None:
     """The value to a few significant digits; None where it is not finite."""
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
@@ -836,7 +837,7 @@ def _scale(log: bool, zero: bool = True, nice: bool = True) -> alt.Scale:
     return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=zero, nice=nice)
 
 
-def _number_axis(log_of: Sequence[float] = (), form: str = ",~r") -> alt.Axis:
+def _number_axis(log_of: Sequence[float | int] = (), form: str = ",~r") -> alt.Axis:
     """A quiet axis; a logarithmic one of these values gets lines at 1, 2 and 5 only."""
     axis = alt.Axis(format=form, labelOverlap="greedy", tickCount=6)
     positive = [v for v in log_of if v > 0]

@@ -69,8 +69,9 @@
     }
     return tables.get(name).map((row) => ({ ...row }));
   }
-  function prepared(specification) {
+  function prepared(specification, width) {
     const spec = structuredClone(specification);
+    spec.width = width;
     spec.config = structuredClone(data.themes[theme]);
     if (narrow.matches) {
       spec.config.axis.labelLimit = 120;
@@ -93,6 +94,8 @@
     gather(spec);
     return spec;
   }
+  // Set on the compiled chart: Vega-Lite warns of every such chart that grows with its rows.
+  const fitWidth = (chart) => ({ ...chart, autosize: { type: "fit-x", contains: "padding" } });
   function shownLabels() {
     return problem().labels.filter((label) => state.shown[state.problem].has(label));
   }
@@ -103,11 +106,12 @@
   }
   async function draw(item) {
     const turn = (item.turn = (item.turn || 0) + 1);
-    const spec = prepared(pickedSpec(item.entry));
+    item.width = item.element.clientWidth;
+    const spec = prepared(pickedSpec(item.entry), item.width);
     if (item.entry.switched)
       spec.params.find((p) => p.name === data.signal).value = shownLabels();
     const made = await vegaEmbed(item.element, spec, {
-      actions: false, renderer: "svg", logLevel: 1, tooltip: { theme, disableDefaultStyle: false },
+      actions: false, renderer: "svg", tooltip: { theme, disableDefaultStyle: false }, patch: fitWidth,
     });
     if (turn !== item.turn) { made.finalize(); return; }
     if (item.made) item.made.finalize();
@@ -126,7 +130,15 @@
   window.addEventListener("beforeprint", () => {
     for (const item of drawn) if (!item.visible) { item.visible = true; draw(item); }
   });
-  narrow.addEventListener("change", () => { redrawAll(); agentsBox(); });
+  narrow.addEventListener("change", () => agentsBox());
+  let resizing = 0;
+  window.addEventListener("resize", () => {
+    clearTimeout(resizing);
+    resizing = setTimeout(() => {
+      for (const item of drawn)
+        if (item.visible && item.element.clientWidth !== item.width) draw(item);
+    }, 150);
+  });
 
   function place(entry) {
     const element = make("div", { class: "chart" });

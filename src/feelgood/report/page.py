@@ -16,6 +16,8 @@ from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
+from altair.utils.schemapi import debug_mode
+
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
 from feelgood.report import charts
@@ -23,7 +25,7 @@ from feelgood.report.charts import Chart, Style, figures
 from feelgood.report.series import Series, find_sweeps, name_series, ordered_labels, show_value
 from feelgood.report.tables import LEVEL, Comparison, Verdict, counts
 from feelgood.results import AgentResult
-from feelgood.statistics import bootstrap, common_seeds, compute_of, rank, values_at
+from feelgood.statistics import common_seeds, compute_of, rank, values_at
 
 #: Series that are drawn at first; with a few more all of them are.
 FIRST, FEW = 8, 10
@@ -142,7 +144,8 @@ def _vega() -> str:
     """Vega, Vega-Lite and vega-embed as one script, from vl-convert's own copy."""
     import vl_convert
 
-    bundle = vl_convert.javascript_bundle(None, vl_version=charts.vega_lite_version())
+    lite = charts.vega_lite_version()
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
     return str(bundle).replace("</script", "<\\/script")
 
 
@@ -161,8 +164,11 @@ def page_data(
     style = Style(labels=tuple(labels), width="container", switch=True, points=points)
     beside = [_comparisons_of(group, comparisons) for group in groups]
     packer = _Packer()
-    for number, (group, rows) in enumerate(zip(groups, beside, strict=True)):
-        _add_charts(packer, number, group, rows, style)
+    # Altair checks every part of a chart against its schema, which takes most of the time here;
+    # the tests do it for all charts.
+    with debug_mode(False):
+        for number, (group, rows) in enumerate(zip(groups, beside, strict=True)):
+            _add_charts(packer, number, group, rows, style)
     return {
         "lede": _lede(results, problems),
         "end": f"Made with feelgood {version('feelgood')} on "
@@ -385,7 +391,7 @@ def _finite(value: float | None) -> float | None:
 
 def _result_row(series: Series) -> dict[str, Any]:
     r = series.result
-    regret, estimate, cost = r.regret, bootstrap(r.final_regret), compute_of(r)
+    regret, estimate, cost = r.regret, charts.regret_interval(r), compute_of(r)
     return {
         "label": series.label,
         "mean": _finite(regret.mean),
