@@ -1,5 +1,6 @@
 """Batches in processes on this machine: one a core, or one for the accelerator."""
 
+import contextlib
 import dataclasses
 import json
 import queue
@@ -21,6 +22,7 @@ class _Worker:
 
     process: "subprocess.Popen[str]"
     batch: Batch | None = None
+    listener: threading.Thread | None = None
 
 
 class LocalEngine(Engine):
@@ -66,14 +68,19 @@ class LocalEngine(Engine):
             start_new_session=True,
         )
         worker = _Worker(process)
-        threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+        worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
+        worker.listener.start()
         return worker
 
     def _listen(self, worker: _Worker) -> None:
         assert worker.process.stdout is not None
-        for line in worker.process.stdout:
-            self._events.put((worker, json.loads(line)))
+        with worker.process.stdout as lines:
+            for line in lines:
+                self._events.put((worker, json.loads(line)))
         worker.process.wait()
+        assert worker.process.stdin is not None
+        with contextlib.suppress(OSError):  # what it did not read any more
+            worker.process.stdin.close()
         self._events.put((worker, None))
 
     def submit(self, batch: Batch) -> None:
@@ -91,8 +98,8 @@ class LocalEngine(Engine):
         try:
             worker.process.stdin.write(json.dumps(message) + "\n")
             worker.process.stdin.flush()
-        except OSError:
-            pass  # it has died: the listener says so
+        except (OSError, ValueError):
+            pass  # it has died, its pipe may be closed: the listener says so
 
     def wait(self, seconds: float) -> list[Event]:
         events: list[Event] = []
@@ -121,4 +128,6 @@ class LocalEngine(Engine):
             worker.process.kill()
         for worker in self._workers:
             worker.process.wait()
+            assert worker.listener is not None
+            worker.listener.join()
         self._workers.clear()
