@@ -112,6 +112,7 @@
       spec.params.find((p) => p.name === data.signal).value = shownLabels();
     const made = await vegaEmbed(item.element, spec, {
       actions: false, renderer: "svg", tooltip: { theme, disableDefaultStyle: false }, patch: fitWidth,
+      logLevel: 1, // errors only: Vega warns of empty axes when no agent is drawn
     });
     if (turn !== item.turn) { made.finalize(); return; }
     if (item.made) item.made.finalize();
