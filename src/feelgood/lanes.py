@@ -198,21 +198,23 @@ def rank_one_update(
 def _rank_one_loop(
     factor: Float[Array, "rows dim ..."], vector: Float[Array, "rows ..."]
 ) -> Float[Array, "rows dim ..."]:
-    """The same as a loop over columns."""
+    """The same as a loop over columns.
+
+    The columns go in and come out by `scan`: in a carried matrix, every step would copy it.
+    """
     count, n = factor.shape[:2]
     rows = jnp.arange(count).reshape((count,) + (1,) * (vector.ndim - 1))
 
-    def one(k: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        factor, rest = carry
-        column = lax.dynamic_index_in_dim(factor, k, 1, keepdims=False)
+    def one(rest: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        k, column = step
         diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
         entry = lax.dynamic_index_in_dim(rest, k, 0, keepdims=False)
         sine, half = _rotation(diagonal, entry)
         rotated = jnp.where(rows >= k, column + sine * (rest - half * column), column)
-        rest = jnp.where(rows > k, rest - sine * (column + half * rest), rest)
-        return lax.dynamic_update_index_in_dim(factor, rotated, k, 1), rest
+        return jnp.where(rows > k, rest - sine * (column + half * rest), rest), rotated
 
-    return lax.fori_loop(0, n, one, (factor, vector))[0]
+    _, columns = lax.scan(one, vector, (jnp.arange(n), jnp.moveaxis(factor, 1, 0)))
+    return jnp.moveaxis(columns, 0, 1)
 
 
 def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes"]:
