@@ -10,6 +10,7 @@ from feelgood.cli import (  # noqa: F401  (registers the commands)
     report,
     reproduce,
     run,
+    study,
 )
 from feelgood.cli.app import app, main
 

@@ -29,7 +29,7 @@ def reporting(path: Path) -> Iterator[None]:
         ) from error
 
 
-def write(path: Path, fill: Callable[[IO[bytes]], None], *, replace: bool = True) -> bool:
+def write(path: Path, fill: Callable[[IO[bytes]], object], *, replace: bool = True) -> bool:
     """Write a file so that at every instant it is the old one, or the new one, whole and on disk.
 
     With `replace=False` a file that is there already is left alone; returns whether ours was put.

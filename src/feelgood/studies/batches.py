@@ -12,8 +12,9 @@ import functools
 import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import IO, Any
 
 from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.studies import atomic
@@ -57,7 +58,7 @@ class Batch:
         return {"cells": [c.to_json() for c in self.cells], "plugins": list(self.plugins)}
 
     @classmethod
-    def from_json(cls, plan: dict[str, list[dict[str, object]]]) -> "Batch":
+    def from_json(cls, plan: Mapping[str, Any]) -> "Batch":
         """The batch that `to_json` described."""
         cells = tuple(Cell.from_json(spec) for spec in plan["cells"])
         return cls(cells, tuple(str(p) for p in plan["plugins"]))
@@ -135,7 +136,7 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
         missing = {cell.id: cell for cell in cells if cell.id not in present}
         ours = {cell.id for cell in cells}
         begun = []
-        for batch in _written_plans(store):
+        for batch in written_plans(store):
             ids = {cell.id for cell in batch.cells}
             if ids <= ours and ids & missing.keys():
                 begun.append(batch)
@@ -144,15 +145,18 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
         new = make_batches(missing.values(), platform, plugins)
         for batch in new:
             text = json.dumps(batch.to_json(), indent=1).encode()
-            atomic.write(
-                batch_folder(store, batch) / "plan.json",
-                lambda file, text=text: file.write(text) and None,  # type: ignore[misc]
-            )
-    place = {cell.id: i for i, cell in enumerate(cells)}
-    return sorted(begun + new, key=lambda batch: min(place[c.id] for c in batch.cells))
+            place = batch_folder(store, batch) / "plan.json"
+            atomic.write(place, functools.partial(_fill, text))
+    order = {cell.id: i for i, cell in enumerate(cells)}
+    return sorted(begun + new, key=lambda batch: min(order[c.id] for c in batch.cells))
 
 
-def _written_plans(store: Store) -> Iterator[Batch]:
+def _fill(content: bytes, file: IO[bytes]) -> None:
+    file.write(content)
+
+
+def written_plans(store: Store) -> Iterator[Batch]:
+    """The batches that were planned and are not finished."""
     for file in sorted(store.work_folder.glob("*/plan.json")):
         # A plan that cannot be read was left by something else: its cells are planned anew.
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

@@ -6,6 +6,7 @@ import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -67,9 +68,9 @@ class FolderCheckpoints:
         body = buffer.getbuffer()
         digest = hashlib.sha256(body).digest()
 
-        def fill(file: object) -> None:
-            file.write(digest)  # type: ignore[attr-defined]
-            file.write(body)  # type: ignore[attr-defined]
+        def fill(file: IO[bytes]) -> None:
+            file.write(digest)
+            file.write(body)
 
         atomic.write(self._file(group), fill)
         now = time.monotonic()

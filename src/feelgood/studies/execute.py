@@ -44,11 +44,12 @@ def execute(
             workers=1,  # the same work for the same bits, whatever the machine; see `engines`
             checkpoints=checkpoints.of(str(part)),
         )
+        chains = len(policies) * len(seeds)
         stamp = provenance() | {
             "started": datetime.datetime.fromtimestamp(began, datetime.UTC).isoformat(),
             "duration_s": time.time() - began,
             "batch": batch.id,
-            "batch_chains": len(policies) * len(seeds),
+            "batch_chains": chains,
         }
         low = 0
         for column in cells:
@@ -72,8 +73,9 @@ def execute(
                         health={k: v[g, low:high] for k, v in outcome.health.items()},
                         ess=outcome.ess[g, low:high],
                         diverged_at=outcome.diverged_at[g, low:high],
-                        compile_s=outcome.compile_s,
-                        run_s=outcome.run_s,
+                        # The cell's share, so that the seconds of a batch's cells add up to it.
+                        compile_s=outcome.compile_s * len(cell.seeds) / chains,
+                        run_s=outcome.run_s * len(cell.seeds) / chains,
                         provenance=stamp,
                     ),
                 )

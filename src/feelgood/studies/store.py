@@ -12,7 +12,6 @@ a crash came between the two, when the file can be read to its end.
 
 import dataclasses
 import hashlib
-import io
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -107,6 +106,21 @@ def to_table(cell: Cell, result: AgentResult) -> pa.Table:
     return table.replace_schema_metadata({"feelgood.cell": json.dumps(cell.to_json())})
 
 
+def to_bytes(cell: Cell, result: AgentResult) -> bytes:
+    """A cell's file."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(to_table(cell, result), sink, compression="zstd", write_page_checksum=True)
+    return sink.getvalue().to_pybytes()
+
+
+def _read(content: bytes) -> pa.Table:
+    # In this thread alone: Arrow's own threads can outlive the interpreter and abort it.
+    source = pa.BufferReader(content)
+    return pq.read_table(
+        source, use_threads=False, pre_buffer=False, page_checksum_verification=True
+    )
+
+
 def _number(value: Any) -> float | None:
     """NaN is stored as null: a chain that diverged has no such number."""
     return float(value) if np.isfinite(value) else None
@@ -171,10 +185,11 @@ def _merged(parts: list[AgentResult]) -> AgentResult:
         return np.stack([getattr(place[s][0], name)[place[s][1]] for s in seeds])
 
     names = ("final_regret", "simple_regret", "best_arm_rate", "arm_counts", "curve", "ess")
+    stacked: dict[str, Any] = {name: stack(name) for name in (*names, "diverged_at")}
     return dataclasses.replace(
         parts[0],
         seeds=seeds,
-        **{name: stack(name) for name in (*names, "diverged_at")},
+        **stacked,
         health={
             k: np.stack([place[s][0].health[k][place[s][1]] for s in seeds])
             for k in parts[0].health
@@ -216,7 +231,7 @@ class Store:
                     f"{self.path} exists and is not a results store: choose another folder."
                 )
             line = json.dumps(_HEADER).encode() + b"\n"
-            atomic.write(self.manifest, lambda file: file.write(line) and None, replace=False)
+            atomic.write(self.manifest, lambda file: file.write(line), replace=False)
         self._check_format()
 
     def _is_something_else(self) -> bool:
@@ -261,15 +276,13 @@ class Store:
 
     def put(self, cell: Cell, result: AgentResult) -> bool:
         """Write a finished cell; False when it was there already, which is left as it is."""
-        buffer = io.BytesIO()
-        pq.write_table(to_table(cell, result), buffer, compression="zstd", write_page_checksum=True)
-        return self.put_bytes(cell.id, buffer.getvalue())
+        return self.put_bytes(cell.id, to_bytes(cell, result))
 
     def put_bytes(self, cell_id: str, content: bytes) -> bool:
         """Write a cell's file as it is."""
         with self.lock:
             placed = atomic.write(
-                self.file(cell_id), lambda file: file.write(content) and None, replace=False
+                self.file(cell_id), lambda file: file.write(content), replace=False
             )
             if placed:
                 entry = {
@@ -285,7 +298,7 @@ class Store:
         content = self.file(cell_id).read_bytes()
         if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:
             raise ValueError("checksum")
-        return from_table(pq.read_table(io.BytesIO(content), page_checksum_verification=True))
+        return from_table(_read(content))
 
     def verify(self, cell_ids: Iterable[str] | None = None) -> list[Damage]:
         """Read the cells' files; set aside each that is damaged and say so."""
@@ -336,7 +349,7 @@ class Store:
     def table(self, cells: Iterable[Cell]) -> pa.Table:
         """The rows of these cells as one table."""
         parts = [
-            pq.read_table(self.file(cell.id)).replace_schema_metadata(None)
+            _read(self.file(cell.id).read_bytes()).replace_schema_metadata(None)
             for cell, _ in self.done(cells)
         ]
         return pa.concat_tables(parts) if parts else SCHEMA.empty_table()

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 import traceback
-from pathlib import Path
 from typing import Any, TextIO
 
 #: Seconds between two reports of progress.
@@ -101,11 +100,6 @@ def main() -> None:
             send(failed=f"{type(error).__name__}: {error}")
         else:
             send(done=True)
-
-
-def store_argument(path: Path) -> str:
-    """A store's path as a worker with another working folder understands it."""
-    return str(path.resolve())
 
 
 if __name__ == "__main__":

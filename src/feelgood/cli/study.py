@@ -1,0 +1,153 @@
+"""`feelgood study`: run, show and export a study."""
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feelgood.cli.app import app, errors
+from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
+from feelgood.errors import FeelgoodError
+
+study = typer.Typer(no_args_is_help=True, help="Run, show and export studies.")
+app.add_typer(study, name="study")
+
+FileArgument = Annotated[Path, typer.Argument(help="The study file (TOML); see docs/studies.md.")]
+StoreOption = Annotated[
+    Path | None, typer.Option("--store", help="Results folder; default: as the file says.")
+]
+
+
+def use_no_accelerator() -> None:
+    """Keep this process off the accelerator, whose memory the worker needs."""
+    import jax
+
+    with contextlib.suppress(RuntimeError):  # in use already: then it is the caller's choice
+        jax.config.update("jax_platforms", "cpu")
+
+
+def view() -> Console:
+    """Standard output, at a fixed width where it is no terminal."""
+    out = Console(highlight=False)
+    if not out.is_terminal:
+        out.width = WIDTH_OF_FILES
+    return out
+
+
+@study.command("run")
+def run_command(
+    file: FileArgument,
+    store: StoreOption = None,
+    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    workers: Annotated[
+        int | None, typer.Option(help="Batches at once; default: one a core, or one on a GPU.")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Seconds between two checkpoints of a batch.", min=0.0)
+    ] = 20.0,
+) -> None:
+    """Run what is missing of a study; an interrupted one goes on where it was."""
+    from feelgood.cli.output import result_table
+    from feelgood.cli.progress import study_watcher
+    from feelgood.studies import Store, read_study, run_study
+
+    use_no_accelerator()
+    given = read_study(file)
+    place = Store(store or given.store)
+    try:
+        with study_watcher(errors) as watcher:
+            outcome = run_study(
+                given.study,
+                place,
+                engine=engine,
+                workers=workers,
+                address=address,
+                checkpoint_every=checkpoint_every,
+                watcher=watcher,
+            )
+    except KeyboardInterrupt:
+        errors.print(
+            "feelgood: interrupted; what is finished is kept, and the same command goes on from "
+            "the last checkpoints."
+        )
+        raise typer.Exit(130) from None
+    out = view()
+    results = place.results(given.study.cells)
+    for testbed in dict.fromkeys(r.testbed for r in results):
+        out.print(result_table([r for r in results if r.testbed == testbed]))
+    out.print(f"results: {place.path}", markup=False, soft_wrap=True)
+    if outcome.failures:
+        raise FeelgoodError(
+            f"{outcome.missing} of {len(given.study.cells)} cells could not be run; the first: "
+            f"{next(iter(outcome.failures.items()))}."
+        )
+
+
+@study.command("show")
+def show_command(file: FileArgument, store: StoreOption = None) -> None:
+    """What is done, running and missing, and how long the rest will take."""
+    from feelgood.cli.progress import duration
+    from feelgood.simulate import usable_cores
+    from feelgood.studies import Store, read_study
+    from feelgood.studies.status import status
+
+    use_no_accelerator()
+    given = read_study(file)
+    place = store or given.store
+    out = view()
+    if not (place / "manifest.jsonl").exists():
+        out.print(
+            f"{given.study.name}: {len(given.study.cells)} cells, none run yet.", markup=False
+        )
+        return
+    table = Table(title=f"{given.study.name}: cells of up to 10 seeds")
+    for column in ("testbed", "agent"):
+        table.add_column(column)
+    for column in ("done", "running", "missing", "left, one worker"):
+        table.add_column(column, justify="right")
+    lines = list(status(given.study, Store(place)))
+    for line in lines:
+        left = "unknown" if line.left_s is None else duration(line.left_s) if line.left_s else ""
+        table.add_row(
+            line.testbed, line.agent, str(line.done), str(line.running), str(line.missing), left
+        )
+    out.print(table)
+    known = [line.left_s for line in lines if line.left_s is not None]
+    unknown = len(lines) - len(known)
+    rest = sum(known) / usable_cores()
+    out.print(
+        f"{sum(line.done for line in lines)} of {len(given.study.cells)} cells done; about "
+        f"{duration(rest)} left on {usable_cores()} cores"
+        + (f", and {unknown} agents that were never timed here" if unknown else ""),
+        markup=False,
+    )
+
+
+@study.command("export")
+def export_command(
+    file: FileArgument,
+    format_: Annotated[str, typer.Option("--format", help="parquet, csv or arrow.")] = "parquet",
+    out: Annotated[Path | None, typer.Option(help="File to write; default: NAME.FORMAT.")] = None,
+    store: StoreOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Write all finished cells of a study as one file, one row a seed."""
+    from feelgood.studies import Store, read_study
+    from feelgood.studies.export import FORMATS, write_table
+
+    if format_ not in FORMATS:
+        raise FeelgoodError(f"unknown format '{format_}': use {', '.join(FORMATS)}.")
+    use_no_accelerator()
+    given = read_study(file)
+    target = out or Path(f"{given.study.name}.{format_}")
+    place = Store(store or given.store, create=False)
+    table = place.table(given.study.cells)
+    if not table.num_rows:
+        raise FeelgoodError(f"{place.path} has no finished cell of this study: run it first.")
+    prepare_output([target], force)
+    write_atomically(target, lambda path: write_table(table, path, format_))
+    view().print(f"wrote {target}: {table.num_rows} rows", markup=False, soft_wrap=True)
