@@ -61,11 +61,11 @@ LEVEL = 0.95
 SHOWN = "shown"
 
 MEASURES = {
+    "ess": "effective sample size of 200 draws",
     "acceptance": "acceptance probability",
     "gradients": "gradient evaluations a round",
     "step": "step size",
     "divergences": "divergent proposals a round",
-    "ess": "effective sample size of 200 draws",
 }
 
 
@@ -353,7 +353,7 @@ def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.Layer
                 }
             )
     means = [row["mean"] for row in rows]
-    best = min(means, default=math.nan)
+    best = min(means)
     for row in rows:
         row["best"] = int(row["mean"] == best)
         row["dark"] = int(_relative(row["mean"], means) < 0.5)
@@ -367,7 +367,7 @@ def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.Layer
             "mean:Q",
             title="mean final regret",
             scale=alt.Scale(scheme="cividis", type="log" if _wide(means) else "linear", nice=False),
-            legend=alt.Legend(format=",.3~g", gradientLength=140),
+            legend=alt.Legend(format=",.3~r", gradientLength=140, values=[min(means), max(means)]),
         ),
         tooltip=[
             alt.Tooltip("x:O", title=a),

@@ -375,7 +375,8 @@ def _verdict(group: Sequence[Series]) -> str:
     if ranking.winner is not None:
         return ranking.verdict
     left = [s.name for s in ranking.standings if s.may_be_best]
-    shown = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+    # Labels hold commas.
+    shown = "; ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
     return (
         f"no winner: {shown or 'none of them'} may be the best "
         f"(level {ranking.level:g}, {ranking.seeds} seeds)."

@@ -102,10 +102,11 @@ def find_sweeps(series: Sequence[Series]) -> list[Sweep]:
     """All sweeps over one or two settings, everything else being equal.
 
     Settings that change together, such as a step size that follows the temperature, are no sweep
-    over either of them. An agent that sweeps two settings together gives heat maps and no lines
-    along their rows and columns.
+    over either of them, and results whose chains all diverged are in none. An agent that sweeps
+    two settings together gives heat maps and no lines along their rows and columns.
     """
     found: list[Sweep] = []
+    series = [s for s in series if s.result.regret.count]
     for problem, agent in dict.fromkeys((s.problem, s.result.agent) for s in series):
         members = [s for s in series if (s.problem, s.result.agent) == (problem, agent)]
         everything = [s.result.settings for s in members]
