@@ -280,7 +280,7 @@ def test_bounds_are_declared_and_enforced(entry: Entry[Any]) -> None:
     for key, rule in entry.settings.items():
         assert rule.check(entry.name, key, rule.default) == rule.default
         wrong: list[Any] = ["nonsense"]
-        if rule.choices is None and not isinstance(rule.default, bool):
+        if isinstance(rule.default, int | float) and not isinstance(rule.default, bool):
             assert rule.low is not None or rule.above is not None, f"{key} has no lower bound"
             assert rule.high is not None, f"{key} has no upper bound"
             wrong += [None, math.nan, math.inf, -math.inf, True, rule.high + abs(rule.high) + 1]

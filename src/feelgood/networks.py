@@ -14,12 +14,13 @@ import math
 from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Key
+from jaxtyping import Array, Float
 
+from feelgood import lanes
 from feelgood.errors import FeelgoodError
+from feelgood.lanes import AnyKey
 from feelgood.settings import setting
 from feelgood.types import Spec
 
@@ -113,7 +114,7 @@ class Network(eqx.Module):
         parts = (weights.first, *weights.dense, *weights.biases, weights.output)
         return jnp.concatenate([part.reshape(-1) for part in parts])
 
-    def init(self, key: Key[Array, ""]) -> Float[Array, " parameters"]:
+    def init(self, key: AnyKey) -> Float[Array, " parameters"]:
         """Weights and biases of a layer uniform in ±1/√(inputs), the inputs of x ⊗ e_a counted."""
         fans = (self.spec.parameters, *self.layers[:-1])
         bounds = [1.0 / math.sqrt(fan) for fan in (*fans, *fans, self.layers[-1])]
@@ -123,7 +124,7 @@ class Network(eqx.Module):
                 for shape, bound in zip(self.shapes, bounds, strict=True)
             ]
         )
-        return scale * jax.random.uniform(key, (self.parameters,), minval=-1.0, maxval=1.0)
+        return scale * (2.0 * lanes.uniform(key, self.parameters) - 1.0)
 
     # ---- forward and back ---------------------------------------------------------------
 

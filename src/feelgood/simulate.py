@@ -33,6 +33,7 @@ from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.history import on_accelerator
 from feelgood.lanes import AnyKey, Common, LaneKeys
+from feelgood.memory import GIB, chains_that_fit, memory_limit, say
 from feelgood.metrics import Tally, effective_sample_size
 from feelgood.protocols import Policy, Testbed
 from feelgood.types import Spec
@@ -434,6 +435,27 @@ def _groups(policy: Policy, spec: Spec, settings: int, seeds: int, workers: int)
     return [_Group(g, n) for g in _split(settings, g_size) for n in _split(seeds, n_size)]
 
 
+def _that_fit(
+    chain_bytes: int,
+    limit: int | None,
+    settings: int,
+    seeds: int,
+    notify: Callable[[str], None],
+) -> list[_Group]:
+    """All chains as one group, or as several of one size where memory is short."""
+    fit = chains_that_fit(chain_bytes, settings * seeds, limit)
+    g_size = min(settings, fit)
+    n_size = max(1, min(seeds, fit // settings))
+    groups = [_Group(g, n) for g in _split(settings, g_size) for n in _split(seeds, n_size)]
+    if len(groups) > 1:
+        notify(
+            f"{settings * seeds} chains need about {settings * seeds * chain_bytes / GIB:.1f} GiB, "
+            f"more than the device has: running them in {len(groups)} parts of "
+            f"{g_size * n_size}, one after the other."
+        )
+    return groups
+
+
 def _block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
     spec = testbed.spec
     per_round = 4 * seeds * (math.prod(spec.context_shape) + 2 * spec.arms)
@@ -609,6 +631,7 @@ def simulate(
     progress: Callable[[int], None] | None = None,
     workers: int | None = None,
     checkpoints: Checkpoints | None = None,
+    notify: Callable[[str], None] = say,
 ) -> Outcome:
     """Run one agent, with one or many settings, over all `seeds`.
 
@@ -621,6 +644,7 @@ def simulate(
     - `workers`: threads on CPU, each with its own chains; by default one a usable core.
     - `checkpoints`: where to leave progress, and to look for it first. How chains are grouped
       depends on `workers`: give the same number to go on.
+    - `notify`: called with a sentence when the chains do not fit into memory together.
     """
     settings = [policies] if isinstance(policies, Policy) else list(policies)
     if not settings or not len(seeds) or rounds < 1:
@@ -629,12 +653,15 @@ def simulate(
             "use at least one of each."
         )
     stacked, swept = stack_settings(settings)
+    chain_bytes, limit = stacked.memory(testbed.spec, rounds), memory_limit()
     if on_accelerator():
         workers = 1
-        groups = [_Group(tuple(range(len(settings))), tuple(range(len(seeds))))]
+        groups = _that_fit(chain_bytes, limit, len(settings), len(seeds), notify)
     else:
         workers = usable_cores() if workers is None else workers
         groups = _groups(stacked, testbed.spec, len(settings), len(seeds), workers)
+        per_group = len(groups[0].settings) * len(groups[0].seeds)
+        workers = chains_that_fit(chain_bytes * per_group, workers, limit)
 
     stopping = threading.Event()
     lock = threading.Lock()

@@ -39,7 +39,7 @@ class NeuralPolicy(Policy):
     layers: str = layers_setting("50")
     activation: str = setting("relu", "activation of hidden layers", choices=("relu", "leaky"))
     likelihood: str = setting(
-        "auto", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
+        "squared", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
     )
     batch: int = setting(
         64, "rounds a mini-batch, drawn uniformly; 0: the whole history", low=0, high=1_000_000
@@ -149,7 +149,7 @@ class TrainedPolicy(NeuralPolicy):
 
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
 
-    lr: Number = setting(0.01, "learning rate of the network", above=0.0, high=1e6)
+    lr: Number = setting(0.3, "learning rate of the network", above=0.0, high=1e6)
     reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
 
     @abstractmethod

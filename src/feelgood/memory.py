@@ -1,0 +1,42 @@
+"""How many chains fit into the memory of a device: estimated before a run, not found out in it."""
+
+import os
+import sys
+
+import jax
+
+from feelgood.errors import FeelgoodError
+from feelgood.history import on_accelerator
+
+#: The share of the memory that chains may take: programs need room for their own work.
+SHARE = 0.8
+GIB = 2**30
+
+
+def memory_limit() -> int | None:
+    """Bytes that chains may take on the device; None where nobody can say."""
+    if on_accelerator():
+        stats = jax.devices()[0].memory_stats() or {}
+        most = stats.get("bytes_limit")
+    else:
+        names = ("SC_PHYS_PAGES", "SC_PAGE_SIZE")
+        known = hasattr(os, "sysconf") and all(name in os.sysconf_names for name in names)
+        most = os.sysconf(names[0]) * os.sysconf(names[1]) if known else None
+    return int(SHARE * most) if most else None
+
+
+def chains_that_fit(chain_bytes: int, wanted: int, limit: int | None) -> int:
+    """How many of `wanted` chains fit at once; an error where not even one does."""
+    if chain_bytes <= 0 or limit is None:
+        return wanted
+    if chain_bytes > limit:
+        raise FeelgoodError(
+            f"one chain of this agent needs about {chain_bytes / GIB:.1f} GiB and the device has "
+            f"{limit / GIB:.1f} GiB for it: use narrower layers, fewer updates or fewer rounds."
+        )
+    return min(wanted, limit // chain_bytes)
+
+
+def say(sentence: str) -> None:
+    """Tell the user something that is no error."""
+    print(f"feelgood: {sentence}", file=sys.stderr, flush=True)
