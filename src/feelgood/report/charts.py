@@ -613,7 +613,11 @@ def _ess_panel(series: Sequence[Series], style: Style, title: str) -> alt.LayerC
                 }
             )
     x_title = f"{title} (median, 10 to 90 % of seeds)"
-    y = alt.Y("series:N", title=None, sort="-x", axis=_label_axis())
+    for order, row in enumerate(sorted(rows, key=lambda row: -row["middle"])):
+        row["order"] = order
+    y = alt.Y(
+        "series:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=_label_axis()
+    )
     base = style.data(rows)
     rules = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
         x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, color=_plain_colour(style)
