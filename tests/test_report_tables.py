@@ -49,7 +49,17 @@ def test_verdicts() -> None:
     heavy = MAIN["fglmcts λ=0.5"]
     known = compare_row(heavy, ours(heavy, 5000.0, 10.0))
     assert known.verdict is Verdict.DIFFERS
+    assert "possible reason: " in known.reason
     assert "heavy-tailed" in known.reason
+    assert "frozen" not in known.reason
+
+
+def test_a_frozen_chain_of_ours_is_named_first() -> None:
+    row = MAIN["pfghmcts λ=0.5"]
+    stuck = dataclasses.replace(
+        ours(row, 20_000.0, 9_000.0), health={"acceptance": np.full((10, 3), 0.001)}
+    )
+    assert compare_row(row, stuck).reason.startswith("our chains end frozen")
 
 
 def test_the_level_decides() -> None:
@@ -151,7 +161,7 @@ def test_csv_can_be_read_back(comparisons: tuple[Comparison, ...]) -> None:
     assert list(records[0]) == CSV_COLUMNS
     assert [r["verdict"] for r in records] == ["agrees", "agrees", "differs", "not run"]
     assert records[2]["agent"] == "p|l_m*c&ts\\%"
-    assert records[2]["reason"] == '50% of $x_1$, "a|b" & {c} [bold]#~^\n'
+    assert records[2]["reason"] == 'possible reason: 50% of $x_1$, "a|b" & {c} [bold]#~^\n'
     assert float(records[0]["ours_mean"]) == pytest.approx(62.0)
     assert float(records[0]["published_mean"]) == 62.6
     assert records[3]["ours_mean"] == records[3]["p"] == ""
@@ -190,5 +200,5 @@ def test_the_terminal_shows_reasons_below_and_takes_no_markup(
     text = console.export_text()
     assert "[bold]" in text
     assert "differs (1)" in text
-    assert "(1) 50% of" in text
+    assert "(1) possible reason: 50% of" in text
     assert "level 0.01" in text

@@ -10,6 +10,7 @@ import io
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from rich.table import Table
 
 from feelgood.errors import FeelgoodError
@@ -20,6 +21,8 @@ from feelgood.statistics import WelchTest, values_at, welch
 
 #: Level of the test of one row: a hundred right rows have one false "differs" on average.
 LEVEL = 0.01
+#: Acceptance at the end of a run below which a chain counts as frozen.
+FROZEN = 0.01
 
 
 class Verdict(enum.Enum):
@@ -77,7 +80,16 @@ def compare_row(row: Row, result: AgentResult | str, level: float = LEVEL) -> Co
         return say(Verdict.NOT_COMPARABLE, "one seed of ours is too few for a test of the means")
     if not test.rejects:
         return say(Verdict.AGREES, "")
-    return say(Verdict.DIFFERS, row.remark or "no reason is known")
+    reasons = [_frozen(result), f"possible reason: {row.remark}" if row.remark else ""]
+    return say(Verdict.DIFFERS, "; ".join(filter(None, reasons)) or "no reason is known")
+
+
+def _frozen(result: AgentResult) -> str:
+    """Says so where our chains have stopped moving, which no property of the paper's explains."""
+    accepted = result.health.get("acceptance")
+    if accepted is None or not np.nanmean(accepted[:, -1]) < FROZEN:
+        return ""
+    return f"our chains end frozen, with less than {FROZEN:.0%} of proposals accepted"
 
 
 def compare_rows(
