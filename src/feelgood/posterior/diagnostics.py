@@ -10,6 +10,10 @@ def _halves(draws: Float[np.ndarray, "chains draws *rest"]) -> np.ndarray:
     return np.concatenate([draws[:, :half], draws[:, draws.shape[1] - half :]])
 
 
+#: A variance within chains below this share of the variance of all is rounding: nothing moved.
+ROUNDING = 1e-12
+
+
 def _variances(split: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """W, the variance within chains, and var⁺, which adds that between them."""
     count = split.shape[1]
@@ -20,12 +24,11 @@ def _variances(split: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def split_rhat(draws: Float[np.ndarray, "chains draws *rest"]) -> Float[np.ndarray, "*rest"]:
     """Split-R̂ = √(var⁺/W): 1 where all halves of all chains agree.
 
-    Gelman et al., Bayesian Data Analysis, third edition, §11.4. Chains that never move have W = 0
-    and R̂ = ∞.
+    Gelman et al., Bayesian Data Analysis, third edition, §11.4. Chains that never move have R̂ = ∞.
     """
     within, total = _variances(_halves(draws))
-    ratio = np.divide(total, within, out=np.full_like(total, np.inf), where=within > 0)
-    return np.sqrt(ratio)
+    moving = within > ROUNDING * total
+    return np.sqrt(np.divide(total, within, out=np.full_like(total, np.inf), where=moving))
 
 
 def effective_draws(draws: Float[np.ndarray, "chains draws *rest"]) -> Float[np.ndarray, "*rest"]:
@@ -38,7 +41,7 @@ def effective_draws(draws: Float[np.ndarray, "chains draws *rest"]) -> Float[np.
     split = _halves(draws)
     chains, count = split.shape[:2]
     within, total = _variances(split)
-    frozen = within <= 0
+    frozen = within <= ROUNDING * total
     centred = split - split.mean(axis=1, keepdims=True)
     spectrum = np.fft.rfft(centred, n=2 * count, axis=1)
     power = np.abs(spectrum) ** 2

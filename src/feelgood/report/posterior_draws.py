@@ -34,7 +34,7 @@ def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
     several = len({r.seed for r in results}) > 1
     names = [f"{r.agent}_seed{r.seed}" if several else r.agent for r in results]
     dims = {name: ["block", "coordinate"] for name in names}
-    constants = {}
+    constants: dict[str, Any] = {}
     for name, result in zip(names, results, strict=True):
         for law_name, law in result.laws.items():
             mean, covariance = f"{name}_{law_name}_mean", f"{name}_{law_name}_covariance"
