@@ -114,22 +114,31 @@ def outer(a: Float[Array, "dim ..."], b: Float[Array, "dim ..."]) -> Float[Array
     return a[:, None] * b[None, :]
 
 
-#: Up to this dimension triangular algorithms are written out; above it they are loops or library
-#: calls, because a program grows with the square of what is written out.
+#: Up to this dimension triangular algorithms are written out; above it they are loops, because a
+#: program grows with the square of what is written out.
 WRITTEN_OUT = 6
 
 
 def _triangular(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."], transpose: bool
 ) -> Float[Array, "dim ..."]:
-    """L⁻¹ b or L⁻ᵀ b by the linear algebra library, a chain at a time."""
+    """L⁻¹ b or L⁻ᵀ b, a column of the triangle at a time.
+
+    Not by the linear algebra library: on CPU its batched solve waits for threads of the pool that
+    runs it, and two programs at once can wait for each other for ever.
+    """
+    n = rhs.shape[0]
     batch = jnp.broadcast_shapes(factor.shape[2:], rhs.shape[1:])
-    matrix = jnp.broadcast_to(jnp.moveaxis(factor, (0, 1), (-2, -1)), (*batch, *factor.shape[:2]))
-    vector = jnp.broadcast_to(jnp.moveaxis(rhs, 0, -1), (*batch, rhs.shape[0]))[..., None]
-    solved = lax.linalg.triangular_solve(
-        matrix, vector, left_side=True, lower=True, transpose_a=transpose
-    )
-    return jnp.moveaxis(solved[..., 0], -1, 0)
+
+    def one(rest: Array, step: tuple[Array, Array]) -> tuple[Array, Array]:
+        k, column = step
+        diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
+        solved = lax.dynamic_index_in_dim(rest, k, 0, keepdims=False) / diagonal
+        return rest - column * solved, solved
+
+    columns = factor if transpose else jnp.moveaxis(factor, 1, 0)
+    start = jnp.broadcast_to(rhs, (n, *batch))
+    return lax.scan(one, start, (jnp.arange(n), columns), reverse=transpose)[1]
 
 
 def solve_lower(
