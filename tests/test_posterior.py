@@ -384,6 +384,27 @@ def test_chains_do_not_depend_on_how_they_are_shared_out() -> None:
     assert len(np.unique(few[:, 0, 0, 0])) == 5
 
 
+def test_live_chains_step_in_every_round() -> None:
+    """After 60 rounds of few small steps a live chain is nearer to the mode than one that began."""
+    log = small_log(60)
+    exact = exact_posterior(Moments.of(SPEC, log), NOISE, 1.0)
+    settings = {**matched_settings("lmcts", SMALL, NOISE), "steps": 2, "step": 0.02}
+    policy = AGENTS["lmcts"].build(settings)
+    far = [
+        np.mean(
+            exact.whiten(
+                parallel_draws(
+                    policy, SPEC, log, chains=10, draws=1, burn=0, seed=0, workers=1, live=live
+                )
+            )
+            ** 2
+        )
+        for live in (False, True)
+    ]
+    assert far[1] < 0.5 * far[0]
+
+
+@pytest.mark.slow
 def test_own_data_are_those_of_the_agents_own_run() -> None:
     options: dict[str, Any] = {"testbed": "linear-20", "rounds": 60, "draws": 80, "chains": 10}
     own = analyse(["lints", "lmcts"], mode="own", steps=10, **options)
@@ -397,7 +418,7 @@ def test_own_data_are_those_of_the_agents_own_run() -> None:
 # ---- along a run ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["lints", "lmcts"])
+@pytest.mark.parametrize("name", ["lints", pytest.param("lmcts", marks=pytest.mark.slow)])
 def test_measures_along_a_run(name: str) -> None:
     """Of every chain against its own posterior; the sums are those of what it saw."""
     settings = matched_settings(name, SMALL, NOISE)
@@ -458,7 +479,8 @@ def test_uniform_ranks_are_rarely_refused() -> None:
 @functools.cache
 def quick_results() -> tuple[AgentPosterior, ...]:
     options: dict[str, Any] = {"testbed": "linear-20", "rounds": 40, "draws": 80, "chains": 10}
-    return tuple(analyse_each(["lints", "fglmcts"], steps=5, **options))
+    hot = {"lmcts": {"beta": 0.5}}  # another target than the posterior
+    return tuple(analyse_each(["lints", "lmcts"], steps=5, settings=hot, **options))
 
 
 def test_the_ellipse_holds_nine_tenths() -> None:
@@ -470,14 +492,14 @@ def test_the_ellipse_holds_nine_tenths() -> None:
 
 def test_the_figure_has_a_row_an_agent_and_a_column_an_arm(tmp_path: Path) -> None:
     chart = posterior_figure(quick_results(), points=20)
-    values = chart.to_dict()["data"]["values"]
+    (values,) = chart.to_dict()["datasets"].values()
     assert {(row["agent"], row["arm"]) for row in values} == {
-        (agent, arm) for agent in ("lints", "fglmcts") for arm in range(5)
+        (agent, arm) for agent in ("lints", "lmcts") for arm in range(5)
     }
     dots = [row for row in values if row["order"] < 0]
     assert len(dots) == 2 * 5 * 2 * 20
-    own = {row["agent"] for row in values if row["law"] == "exact feel-good target"}
-    assert own == {"fglmcts"}
+    own = {row["agent"] for row in values if row["law"] == "exact own target"}
+    assert own == {"lmcts"}
     assert render_figure(chart, tmp_path / "a.svg").lstrip().startswith(b"<svg")
     assert b"vega" in render_figure(chart, tmp_path / "a.html")
 
@@ -487,7 +509,7 @@ def test_arviz_opens_the_draws(tmp_path: Path) -> None:
     found = quick_results()
     data = to_inference_data(found)
     assert data.posterior["lints"].dims == ("chain", "draw", "block", "coordinate")
-    np.testing.assert_array_equal(data.posterior["fglmcts"].values, found[1].draws)
+    np.testing.assert_array_equal(data.posterior["lmcts"].values, found[1].draws)
     np.testing.assert_allclose(
         data.constant_data["lints_posterior_mean"].values, found[0].laws["posterior"].mean
     )
@@ -512,7 +534,8 @@ def test_the_command_writes_what_it_is_asked_for(
     pq = pytest.importorskip("pyarrow.parquet")
     figure, netcdf = tmp_path / "figure.png", tmp_path / "draws.nc"
     files = ("--out", str(tmp_path), "--figure", str(figure), "--arviz", str(netcdf))
-    agents = ("lints", "fglmcts", "--steps", "5", "--arms", "--json", "-")
+    agents = ("lints", "lmcts", "--steps", "5", "--set", "lmcts.beta=0.5", "--arms")
+    agents = (*agents, "--json", "-")
     assert command(monkeypatch, "posterior", *agents, *QUICK, *files) == 0
     printed = capsys.readouterr()
     out = json.loads(printed.out)

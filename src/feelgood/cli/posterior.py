@@ -74,6 +74,9 @@ def posterior(
     seeds: Annotated[str, typer.Option(help="Data sets: N for 0 to N-1, or a range A:B.")] = "1",
     preset: Preset = None,
     set_: Settings = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Chains step in every round of the run: much slower.")
+    ] = False,
     by_arm: Annotated[bool, typer.Option("--arms", help="Every measure of every arm.")] = False,
     json_: Json = None,
     out: Annotated[
@@ -108,6 +111,7 @@ def posterior(
         seeds=seeds,
         preset=preset,
         settings=_single_values(parse_settings(set_)),
+        live=live,
         progress=(lambda label: errors.print(label, style="dim")) if errors.is_terminal else None,
     )
     json_file = None if json_ in (None, "-") else Path(str(json_))

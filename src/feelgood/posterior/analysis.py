@@ -13,7 +13,14 @@ import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood.compiling import keep_compiled_programs
 from feelgood.errors import FeelgoodError
 from feelgood.posterior.chains import gather, parallel_draws, require_draws
-from feelgood.posterior.laws import Law, Moments, Observed, exact_posterior, own_target
+from feelgood.posterior.laws import (
+    Law,
+    Moments,
+    Observed,
+    exact_posterior,
+    own_target,
+    require_normal,
+)
 from feelgood.posterior.measures import FEWEST_CHAINS, LEVEL, Row, Verdict, judge, measure
 from feelgood.posterior.settings import PRECISION, agent_settings, noise_of
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
@@ -151,19 +158,27 @@ def compare(
     chains: int = 30,
     burn: int = 10,
     seed: int = 0,
+    live: bool = False,
     level: float = LEVEL,
     settings: Mapping[str, Any] | None = None,
 ) -> AgentPosterior:
     """One agent's draws with the data of `log`, against the exact posterior and its own target.
 
     `chains` chains start where the agent starts, take in all data, throw `burn` draws away and
-    share `draws` draws among them.
+    share `draws` draws among them; `live` chains make their inner steps in every round before.
     """
     began = time.perf_counter()
     spec = testbed.spec
     require_draws(agent, policy, spec)
     sampled = parallel_draws(
-        policy, spec, log, chains=chains, draws=-(-draws // chains), burn=burn, seed=seed
+        policy,
+        spec,
+        log,
+        chains=chains,
+        draws=-(-draws // chains),
+        burn=burn,
+        seed=seed,
+        live=live,
     )
     laws = {"posterior": exact_posterior(Moments.of(spec, log), noise, precision)}
     own = own_target(policy, spec, log, seed)
@@ -209,6 +224,7 @@ def analyse_each(
     seeds: Seeds = 1,
     preset: str | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    live: bool = False,
     level: float = LEVEL,
     progress: Progress | None = None,
 ) -> Iterator[AgentPosterior]:
@@ -257,6 +273,7 @@ def analyse_each(
     built = {agent: build(agent, preset) for agent in agents}
     for agent, (_, policy) in built.items():
         require_draws(agent, policy, problem.spec)
+        require_normal(policy, problem.spec)
     # The gatherer is the right agent even where the others get a preset.
     logger = build(gatherer, None)[1]
     keep_compiled_programs()
@@ -283,6 +300,7 @@ def analyse_each(
                     chains=chains,
                     burn=burn,
                     seed=seed,
+                    live=live,
                     level=level,
                     settings=values,
                 )
@@ -304,6 +322,8 @@ def analyse(agents: Sequence[str] = PAPER_FIGURE, **options: Any) -> Analysis:
     - `preset`: None gives every agent the settings with which its target is the posterior (equal
       temperatures); `"paper"` those of the published tables.
     - `settings`: `{"agent": {"key": value}}`, which win over both.
+    - `live`: chains make their inner steps in every round of the run, as a playing agent's do;
+      by default they take in the data first and then draw.
     - `level`: family-wise false-alarm rate of each verdict.
 
     **Example:**

@@ -75,6 +75,8 @@ class _Learner(eqx.Module):
     spec: Spec = eqx.field(static=True)
     burn: int = eqx.field(static=True)
     draws: int = eqx.field(static=True)
+    #: Whether chains make their inner steps in every round of the run, as in a live one.
+    live: bool = eqx.field(static=True)
 
     def __call__(
         self,
@@ -86,15 +88,23 @@ class _Learner(eqx.Module):
     ) -> Float[Array, "draws parameters *lanes"]:
         used, shape = lane_keys(keys), keys.shape
 
-        def learn(state: Any, seen: tuple[Array, Array, Array]) -> tuple[Any, None]:
-            def each(x: Array) -> Array:
-                return jnp.broadcast_to(x.reshape(*x.shape, *[1] * len(shape)), (*x.shape, *shape))
+        def learn(state: Any, seen: tuple[Array, tuple[Array, ...]]) -> tuple[Any, None]:
+            t, row = seen
+            context, arm, reward = (
+                jnp.broadcast_to(x.reshape(*x.shape, *[1] * len(shape)), (*x.shape, *shape))
+                for x in row
+            )
+            if self.live:
+                # The arm that it would choose is not played: the data are those of the log.
+                _, state = policy.act(lanes.fold_in(rounds_keys, t), state, context)
+            return policy.update(state, context, arm, reward), None
 
-            return policy.update(state, *(each(x) for x in seen)), None
+        rounds_keys = lanes.fold_in(used, 2**30)
 
         state = policy.init(lanes.fold_in(used, 0), self.spec, shape)
         state = policy.reserve(state, len(contexts))
-        state, _ = lax.scan(learn, state, (contexts, arms, rewards))
+        rounds = jnp.arange(len(contexts))
+        state, _ = lax.scan(learn, state, (rounds, (contexts, arms, rewards)))
         state = redraw(policy, used, state, self.burn, 1)[1]
         return redraw(policy, used, state, self.draws, 1 + self.burn)[0]
 
@@ -155,13 +165,16 @@ def parallel_draws(
     draws: int,
     burn: int,
     seed: int,
+    live: bool = False,
     workers: int | None = None,
 ) -> Float[np.ndarray, "chains draws blocks dim"]:
     """`draws` draws of each of `chains` independent chains that have seen the same run.
 
     Every chain starts where the agent starts, takes in the whole run, makes `burn` draws that are
-    thrown away, and then those that are kept. Chain c has its own random numbers whatever the
-    others do. Threads share the chains; an agent that prefers chains of its own gets them.
+    thrown away, and then those that are kept. With `live` it makes its inner steps in every round
+    of the run too, as an agent that plays does; that takes much longer. Chain c has its own random
+    numbers whatever the others do. Threads share the chains; an agent that prefers chains of its
+    own gets them.
     """
     workers = usable_cores() if workers is None else workers
     base = jax.random.fold_in(jax.random.key(seed), CHAINS)
@@ -173,7 +186,7 @@ def parallel_draws(
         np.minimum(np.arange(start, start + size), chains - 1) for start in range(0, chains, size)
     ]
     used = policy if alone else lifted(policy, size)
-    learner = _Learner(spec=spec, burn=burn, draws=draws)
+    learner = _Learner(spec=spec, burn=burn, draws=draws, live=live)
     data = (jnp.asarray(log.contexts), jnp.asarray(log.arms), jnp.asarray(log.rewards))
 
     def run(group: np.ndarray) -> np.ndarray:

@@ -118,19 +118,25 @@ def exact_posterior(moments: Moments, noise: float, precision: float) -> Law:
     return normal_law(moments, 1.0 / noise**2, precision)
 
 
+def require_normal(policy: Policy, spec: Spec) -> None:
+    """Refuse an agent whose loss has no posterior in closed form."""
+    loss = getattr(policy, "likelihood", "squared")
+    loss = spec.rewards if loss == "auto" else loss
+    if loss != "squared":
+        raise FeelgoodError(
+            f"the {loss} loss has no exact posterior to compare with: set likelihood = squared."
+        )
+
+
 def own_target(policy: Policy, spec: Spec, log: Observed, seed: int = 0) -> Law | None:
     """exp(−βL) of this agent on these data; None where the agent has no such target."""
+    require_normal(policy, spec)
     moments = Moments.of(spec, log)
     if isinstance(policy, LinTS):
         eta = float(policy.eta)
         return normal_law(moments, eta, eta * float(policy.rho))
     if not isinstance(policy, (Thompson, BlackjaxThompson)):
         return None
-    loss = spec.rewards if policy.likelihood == "auto" else policy.likelihood
-    if loss != "squared":
-        raise FeelgoodError(
-            f"the {loss} loss has no exact posterior to compare with: set likelihood = squared."
-        )
     beta, eta, rho = float(policy.beta), float(policy.eta), float(policy.rho)
     plain = normal_law(moments, 2.0 * beta * eta, 2.0 * beta * rho)
     if policy.bonus is None:

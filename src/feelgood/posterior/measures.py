@@ -29,8 +29,9 @@ from feelgood.types import Spec
 
 #: Family-wise false-alarm rate of a verdict.
 LEVEL = 1e-3
-#: Above this split-R̂ chains are said not to have mixed.
-MIXED = 1.1
+#: Above this split-R̂ chains are said not to have mixed, if their draws are also worth less than
+#: this share of independent ones: R̂ of a few independent draws a chain is noisy.
+MIXED, WORTH = 1.1, 0.25
 #: Sign flips that show what exact draws would give.
 FLIPS = 200
 #: Directions and grid of the sliced Wasserstein distance.
@@ -125,7 +126,7 @@ def measure(
     sizes, agreement = effective_draws(draws), split_rhat(draws)
     for arm in [*arms, None]:
         own = slice(None) if arm is None else slice(arm, arm + 1)
-        rows.append(Row("ess", arm, float(sizes[own].min()), chains * count, np.nan))
+        rows.append(Row("ess", arm, float(sizes[own].min()), float(chains * count), np.nan))
         rows.append(Row("rhat", arm, float(agreement[own].max()), 1.0, np.nan))
     order = list(MEASURES)
     return sorted(rows, key=lambda row: order.index(row.measure))
@@ -139,10 +140,11 @@ def judge(rows: Sequence[Row], level: float = LEVEL) -> Verdict:
     worst = min(tested, key=lambda row: row.p_value or 0.0)
     assert worst.p_value is not None
     overall = {row.measure: row for row in rows if row.arm is None}
-    agreement = overall["rhat"].value
+    agreement, size = overall["rhat"].value, overall["ess"]
+    mixed = agreement <= MIXED or size.value >= WORTH * size.expected
     unmixed = f"the chains have not mixed (R̂ = {agreement:.3g})"
     if worst.p_value * len(tested) >= level:
-        if agreement > MIXED:
+        if not mixed:
             sentence = f"undecided: no bias seen, but {unmixed}; take more steps."
             return Verdict("undecided", level, len(tested), worst, sentence)
         sentence = f"exact within Monte Carlo error ({len(tested)} tests, level {level:g})."
@@ -155,7 +157,7 @@ def judge(rows: Sequence[Row], level: float = LEVEL) -> Verdict:
         parts.append(f"arm choice off by {_excess(choice):.2g} ± {choice.error:.2g}")
     where = "all arms" if worst.arm is None else f"arm {worst.arm}"
     sentence = f"biased: {', '.join(parts)} (clearest: {worst.measure}, {where})"
-    sentence += f"; {unmixed}." if agreement > MIXED else "."
+    sentence += "." if mixed else f"; {unmixed}."
     return Verdict("biased", level, len(tested), worst, sentence)
 
 

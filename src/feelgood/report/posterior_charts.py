@@ -16,7 +16,7 @@ from feelgood.report.charts import FORMATS, PALETTES, Rows, render, to_spec, veg
 POINTS, ELLIPSE = 200, 61
 #: −2 ln(1 − 0.9): the squared radius that holds 90 % of a normal law in the plane.
 RADIUS = 4.605170
-EXACT, SAMPLED, OWN = "exact posterior", "sampled", "exact feel-good target"
+EXACT, SAMPLED, OWN = "exact posterior", "sampled", "exact own target"
 FIGURE_FORMATS = (*FORMATS, "html")
 
 

@@ -41,12 +41,14 @@ def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
             constants |= {mean: law.mean, covariance: law.covariance}
             dims |= {mean: ["block", "coordinate"]}
             dims |= {covariance: ["block", "coordinate", "other_coordinate"]}
-    return arviz.from_dict(
-        posterior={name: result.draws for name, result in zip(names, results, strict=True)},
-        constant_data=constants,
-        dims=dims,
-        attrs={"created_by": "feelgood"},
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "More chains")  # many short chains are meant
+        return arviz.from_dict(
+            posterior={name: result.draws for name, result in zip(names, results, strict=True)},
+            constant_data=constants,
+            dims=dims,
+            attrs={"created_by": "feelgood"},
+        )
 
 
 def write_netcdf(results: Sequence[AgentPosterior], path: Path) -> None:
