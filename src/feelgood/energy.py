@@ -16,12 +16,16 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood import lanes
-from feelgood.bonus import Evaluator, Theta, Value
+from feelgood.bonus import Evaluator, FullPass, Theta, Value
 from feelgood.history import Chunk, Rows, Stats, contract, frobenius, played_scores
 from feelgood.types import Likelihood, Number, Spec
+
+#: Rounds in which Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
+TRUE_FORCE_ROUNDS = 256
 
 
 class Data(eqx.Module):
@@ -231,9 +235,22 @@ class Target(Landscape):
         return self._smooth(theta)[1]
 
     def surrogate(self, theta: Theta) -> Theta:
-        """∇L with the bonus' arm choices frozen: a cheap force for Hamiltonian trajectories."""
-        assert self.frozen is not None
-        return self.data_gradient(theta) - self.frozen
+        """∇L with the bonus' arm choices frozen: a cheap force for Hamiltonian trajectories.
+
+        In the first rounds the posterior is wide, a trajectory meets many other arm choices, and
+        with frozen ones nothing would be accepted; there the history is short and the true force
+        costs little. Which of the two it is depends on the round alone, so the kernel is exact.
+        """
+        frozen, bonus, rows = self.frozen, self.energy.bonus, self.data.rows
+        assert frozen is not None and bonus is not None and rows is not None
+
+        def true_pull() -> Theta:
+            everything = FullPass(bonus=bonus.bonus, spec=bonus.spec)
+            no_luck = jnp.zeros((0, *theta.shape[2:]))
+            return bonus.bonus.lam * everything.evaluate((), rows, theta, no_luck)[1]
+
+        pull = lax.cond(self.data.count < TRUE_FORCE_ROUNDS, true_pull, lambda: frozen)
+        return self.data_gradient(theta) - pull
 
     def batch_change(self, theta: Theta, old: Theta, chunk: Chunk) -> Theta:
         """η Σ [∇ℓ(θ) − ∇ℓ(θ̃)] over the rounds of a chunk, in one pass over it."""
