@@ -27,6 +27,8 @@ from feelgood.types import Spec
 Activation = Literal["relu", "leaky"]
 #: Slope of the leaky ReLU below 0.
 LEAK = 0.01
+#: Sums of up to so many terms are fused into what uses them.
+FUSED_TERMS = 64
 #: How layer widths are written in a setting, and in words.
 WIDTHS = (r"[1-9]\d{0,5}(-[1-9]\d{0,5}){0,15}", "widths of hidden layers such as 100 or 100-50-25")
 
@@ -70,6 +72,14 @@ class Factors(NamedTuple):
     inputs: tuple[Float[Array, "arms _"], ...]
     deltas: tuple[Float[Array, "arms _"], ...]
     last: Float[Array, "arms width"]
+
+
+def _alone(total: Float[Array, " width"], terms: int) -> Float[Array, " width"]:
+    """A sum of many terms as a reduction of its own.
+
+    Fused into the update of the parameters, each entry would be one thread's long loop.
+    """
+    return lax.optimization_barrier(total) if terms > FUSED_TERMS else total
 
 
 class Network(eqx.Module):
@@ -204,13 +214,14 @@ class Network(eqx.Module):
         gradient = gradient.reshape(self.width, self.spec.blocks, self.layers[0])
         if shallow:
             system = self._first(weights).reshape(gradient.shape)
-            output = jnp.sum(system * gradient, axis=(0, 1))
+            output = _alone(jnp.sum(system * gradient, axis=(0, 1)), gradient[:, :, 0].size)
             gradient = gradient * weights.output
+        bias = _alone(jnp.sum(gradient[self.spec.dim], axis=0), self.spec.blocks)
         return self.join(
             Weights(
                 first=gradient[: self.spec.dim].reshape(self.spec.dim, -1),
                 dense=tuple(dense[::-1]),
-                biases=(jnp.sum(gradient[self.spec.dim], axis=0), *biases[::-1]),
+                biases=(bias, *biases[::-1]),
                 output=output,
             )
         )

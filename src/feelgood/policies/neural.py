@@ -149,7 +149,7 @@ class TrainedPolicy(NeuralPolicy):
 
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
 
-    lr: Number = setting(0.3, "learning rate of the network", above=0.0, high=1e6)
+    lr: Number = setting(0.05, "learning rate of the network", above=0.0, high=1e6)
     reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
 
     @abstractmethod

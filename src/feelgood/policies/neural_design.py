@@ -20,7 +20,7 @@ class DesignPolicy(TrainedPolicy):
     layer alone, and U is the full matrix.
     """
 
-    nu: Number = setting(1.0, "scale ν of the variance", low=0.0, high=1e9)
+    nu: Number = setting(0.1, "scale ν of the variance", low=0.0, high=1e9)
     reg: Number = setting(
         0.01, "regularisation: of the design matrix, and weight decay reg/t", above=0.0, high=1e9
     )

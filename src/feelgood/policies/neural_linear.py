@@ -35,7 +35,7 @@ class NeuralLinear(TrainedPolicy):
     """
 
     rho: Number = setting(1.0, "prior precision ρ of the regression", above=0.0, high=1e9)
-    nu: Number = setting(0.1, "noise variance ν of the regression", above=0.0, high=1e9)
+    nu: Number = setting(1.0, "noise variance ν of the regression", above=0.0, high=1e9)
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
         del chains

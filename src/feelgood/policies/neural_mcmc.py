@@ -35,7 +35,7 @@ from feelgood.types import Number, Spec
 PREFIX = "neural-"
 SCHEDULES = ("decay", "constant")
 #: Steps that suit most problems, in units of the schedule.
-DEFAULT_LR = {"LMC": 0.3, "MALA": 0.1, "HMC": 0.3, "ULMC": 0.3, "SVRGLMC": 0.3}
+DEFAULT_LR = {"LMC": 0.05, "MALA": 0.05, "HMC": 0.2, "ULMC": 0.1, "SVRGLMC": 0.05}
 
 
 class NeuralThompsonState(eqx.Module):
@@ -69,7 +69,7 @@ class NeuralThompson(NeuralPolicy):
     )
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.1, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
-    lr: Number = setting(0.3, "step size, in the units of the schedule", above=0.0, high=1e6)
+    lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
     schedule: str = setting("decay", "step that falls as data come, or stays", choices=SCHEDULES)
 
     def __check_init__(self) -> None:
