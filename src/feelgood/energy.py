@@ -10,6 +10,7 @@ Values of L are given up to a constant: as the difference from a fixed origin (w
 began), computed as such. In float32 the plain sums lose the digits that a Metropolis filter needs.
 """
 
+import dataclasses
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
@@ -17,15 +18,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from feelgood import lanes
 from feelgood.bonus import Evaluator, FullPass, Theta, Value
 from feelgood.history import Chunk, Rows, Stats, contract, frobenius, played_scores
 from feelgood.types import Likelihood, Number, Spec
 
-#: Rounds in which Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
-TRUE_FORCE_ROUNDS = 256
+#: When Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
+TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 256, 25
 
 
 class Data(eqx.Module):
@@ -196,6 +197,8 @@ class Target(Landscape):
     origin_gradient: Theta
     #: Gradient of λ Σφ with the arm choices frozen at a point that depends on the data alone.
     frozen: Theta | None
+    #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `surrogate`.
+    true_force: Bool[Array, ""]
 
     @classmethod
     def of(cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None) -> "Target":
@@ -203,11 +206,22 @@ class Target(Landscape):
 
         def with_gradient(gradient: Theta) -> Target:
             return cls(
-                energy=energy, data=data, origin=origin, origin_gradient=gradient, frozen=frozen
+                energy=energy,
+                data=data,
+                origin=origin,
+                origin_gradient=gradient,
+                frozen=frozen,
+                true_force=data.count < TRUE_FORCE_ROUNDS,
             )
 
         blank = with_gradient(jnp.zeros_like(origin))
         return with_gradient(blank._quadratic_gradient(origin))
+
+    def at(self, step: Int[Array, ""]) -> "Target":
+        if self.frozen is None:
+            return self
+        forced = (self.data.count < TRUE_FORCE_ROUNDS) | (step % TRUE_FORCE_EVERY == 0)
+        return dataclasses.replace(self, true_force=forced)
 
     def _quadratic_gradient(self, theta: Theta) -> Theta:
         """∇ of ρ‖θ‖², plus η Σ(f − r)² where that is the loss."""
@@ -237,9 +251,11 @@ class Target(Landscape):
     def surrogate(self, theta: Theta) -> Theta:
         """∇L with the bonus' arm choices frozen: a cheap force for Hamiltonian trajectories.
 
-        In the first rounds the posterior is wide, a trajectory meets many other arm choices, and
-        with frozen ones nothing would be accepted; there the history is short and the true force
-        costs little. Which of the two it is depends on the round alone, so the kernel is exact.
+        Where the posterior is wide, a trajectory meets many other arm choices, and with frozen
+        ones little is accepted. So the force is the true one in the first rounds, when the history
+        is short, and in one trajectory of every 25 later on, which frees chains that got stuck.
+        The choice depends on the round and the step alone: every transition leaves the target
+        invariant, and so does their sequence.
         """
         frozen, bonus, rows = self.frozen, self.energy.bonus, self.data.rows
         assert frozen is not None and bonus is not None and rows is not None
@@ -249,7 +265,7 @@ class Target(Landscape):
             no_luck = jnp.zeros((0, *theta.shape[2:]))
             return bonus.bonus.lam * everything.evaluate((), rows, theta, no_luck)[1]
 
-        pull = lax.cond(self.data.count < TRUE_FORCE_ROUNDS, true_pull, lambda: frozen)
+        pull = lax.cond(self.true_force, true_pull, lambda: frozen)
         return self.data_gradient(theta) - pull
 
     def batch_change(self, theta: Theta, old: Theta, chunk: Chunk) -> Theta:

@@ -25,7 +25,7 @@ class HMCChain(NamedTuple):
 class HMC(Kernel):
     """Leapfrog trajectories on H = βL + ½ pᵀM⁻¹p, M = I or V, accepted with min(1, e^{−ΔH}).
 
-    The force may come from a surrogate (`Target.force`): any force that is a function of the
+    The force may come from a surrogate (`Target.surrogate`): any force that is a function of the
     position keeps the trajectory reversible and volume-preserving, and the accept step uses the
     exact energy, so the target is exact whatever the force.
 
@@ -84,7 +84,9 @@ class HMC(Kernel):
                 force = target.surrogate(theta)
             return theta, kick(momentum, force, 0.5), force, value, memo
 
-        start = (chain.theta, noise.normal, chain.force, chain.value, chain.memo)
+        # A trajectory must feel one force all along, and which one it is may change between steps.
+        force = chain.force if target.frozen is None else target.surrogate(chain.theta)
+        start = (chain.theta, noise.normal, force, chain.value, chain.memo)
         theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
         if target.frozen is not None:
             value, memo = target.value(theta, memo, more_luck)

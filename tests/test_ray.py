@@ -1,0 +1,69 @@
+"""The Ray engine: a cluster of two nodes, one of which dies in the middle."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from feelgood.studies import Store, Study, plan_cells, run_study
+from feelgood.studies.store import PROVENANCE
+
+pytest.importorskip("ray", reason="Ray is an extra: pip install 'feelgood[ray]'")
+
+ROUNDS, SEEDS = 3000, 4
+
+#: In a process of its own: Ray keeps threads, sockets and files open to the end.
+DRIVER = f"""
+import sys, threading
+from ray.cluster_utils import Cluster
+from feelgood.studies import Study, Watcher, plan_cells, run_study
+
+cluster = Cluster(initialize_head=True, head_node_args={{"num_cpus": 1, "include_dashboard": False}})
+doomed = cluster.add_node(num_cpus=1)
+cluster.wait_for_nodes()
+cells = []
+for steps in (5, 6, 7, 8):
+    cells += plan_cells("linear-20", "hmcts", settings={{"steps": steps}}, rounds={ROUNDS}, seeds={SEEDS})
+started, lost = [], []
+
+def begin(batch):
+    started.append(batch)
+    if len(started) == 2:  # both nodes have work: the second dies a moment later
+        threading.Timer(4.0, lambda: cluster.remove_node(doomed, allow_graceful=False)).start()
+
+watcher = Watcher(started=begin, lost=lambda batch, reason: lost.append(reason))
+outcome = run_study(
+    Study("ray", tuple(cells)), sys.argv[1], engine="ray", address=cluster.address,
+    checkpoint_every=0.5, watcher=watcher,
+)
+print("outcome", outcome.done, outcome.missing, outcome.failures, flush=True)
+print("lost", len(lost), lost, flush=True)
+cluster.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_a_node_that_dies_has_its_batch_run_elsewhere(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DRIVER, str(tmp_path / "ray")],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert "outcome 4 0 {}" in done.stdout, done.stdout + done.stderr
+    assert "lost 0" not in done.stdout, "the node died before or after its work"
+
+    cells = []
+    for steps in (5, 6, 7, 8):
+        cells += plan_cells(
+            "linear-20", "hmcts", settings={"steps": steps}, rounds=ROUNDS, seeds=SEEDS
+        )
+    local = Store(tmp_path / "local")
+    run_study(Study("local", tuple(cells)), local)
+    ray = Store(tmp_path / "ray", create=False)
+    for cell in cells:
+        one, other = (s.table([cell]).drop_columns(list(PROVENANCE)) for s in (local, ray))
+        assert one.num_rows == SEEDS
+        assert one.equals(other)

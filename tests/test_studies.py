@@ -1,0 +1,351 @@
+"""Studies: files that are checked, cells named by what they are, a store that others can read."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pytest
+
+from feelgood import FeelgoodError
+from feelgood.cli import main
+from feelgood.results import AgentResult
+from feelgood.studies import Cell, Store, Study, plan_cells, read_study, run_study
+from feelgood.studies.batches import Claim, is_running, make_batches, plan
+from feelgood.studies.spec import SEED_BLOCK, seed_blocks
+from feelgood.studies.store import merge_seeds
+
+GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
+DEEP = "a = " + "[" * 5000 + "]" * 5000
+
+#: Content of a study file, and what the sentence about it must say.
+MALFORMED = {
+    "empty": ("", "key 'testbeds' is missing"),
+    "no-agents": ('testbeds = ["linear-20"]', "key 'agents' is missing"),
+    "no-toml": ("testbeds = [", "not valid TOML"),
+    "second-line": ('name = "x"\nagents == 3', "line 2"),
+    "duplicate-key": ('name = "x"\nname = "y"\n', "line 2"),
+    "duplicate-table": (GOOD + "[agents.lints]\n", "agents"),
+    "unknown-key": (GOOD + "sedes = 3\n", "unknown key 'sedes': did you mean 'seeds'"),
+    "rounds-text": (GOOD.replace("50", '"many"'), "key 'rounds' = 'many'"),
+    "rounds-zero": (GOOD.replace("50", "0"), "rounds = 0"),
+    "rounds-negative": (GOOD.replace("50", "-5"), "rounds = -5"),
+    "rounds-absurd": (GOOD.replace("50", "10000000000000"), "rounds = 10000000000000"),
+    "rounds-float": (GOOD.replace("50", "50.5"), "key 'rounds' = 50.5"),
+    "rounds-bool": (GOOD.replace("50", "true"), "key 'rounds' = True"),
+    "seeds-zero": (GOOD + "seeds = 0\n", "seeds = 0"),
+    "seeds-words": (GOOD + 'seeds = "a:b"\n', "seeds = 'a:b'"),
+    "seeds-twice": (GOOD + "seeds = [1, 1]\n", "seeds = [1, 1]"),
+    "seeds-absurd": (GOOD + "seeds = 100000000\n", "too many"),
+    "seeds-table": (GOOD + "[seeds]\na = 1\n", "key 'seeds'"),
+    "agents-number": (GOOD.replace('["lints"]', "3"), "key 'agents'"),
+    "agents-empty": (GOOD.replace('["lints"]', "[]"), "key 'agents' is empty"),
+    "agents-mixed": (GOOD.replace('["lints"]', '["lints", 3]'), "key 'agents'"),
+    "agent-twice": (GOOD.replace('["lints"]', '["lints", "lints"]'), "'lints' is named twice"),
+    "agent-unknown": (GOOD.replace("lints", "lintz"), "did you mean 'lints'"),
+    "testbed-unknown": (GOOD.replace("linear-20", "linaer-20"), "unknown testbed 'linaer-20'"),
+    "testbed-indivisible": (GOOD.replace("linear-20", "linear-7"), "linear-7 cannot be split"),
+    "setting-unknown": (
+        'testbeds = ["linear-20"]\n[agents.lints]\netta = 1\n',
+        "lints has no setting 'etta'",
+    ),
+    "setting-range": ('testbeds = ["linear-20"]\n[agents.lints]\neta = -1\n', "lints.eta = -1"),
+    "setting-nan": ('testbeds = ["linear-20"]\n[agents.lints]\neta = nan\n', "lints.eta = nan"),
+    "setting-table": (
+        'testbeds = ["linear-20"]\n[agents.lints.eta]\nx = 1\n',
+        "key 'agents.lints.eta'",
+    ),
+    "grid-empty": ('testbeds = ["linear-20"]\n[agents.lints]\neta = []\n', "lints.eta = []"),
+    "grid-twice": (
+        'testbeds = ["linear-20"]\n[agents.lints]\neta = [1, 1.0]\n',
+        "twice with the same settings",
+    ),
+    "grid-absurd": (
+        f'testbeds = ["linear-20"]\n[agents.fglmcts]\nlam = {list(range(1000))}\n'
+        f"eta = {[i + 1 for i in range(1000)]}\n",
+        "1,000,000 settings",
+    ),
+    "same-cell-twice": (
+        'testbeds = ["linear-20"]\n[[agents.lints]]\neta = 1\n[[agents.lints]]\n',
+        "twice with the same settings",
+    ),
+    "preset-unknown": (GOOD + 'preset = "papr"\n', "unknown preset 'papr'"),
+    "preset-number": (GOOD + "preset = 3\n", "key 'preset' = 3"),
+    "testbed-grid": (
+        'agents = ["lints"]\n[testbeds.linear-20]\nnoise = [0.1, 1]\n',
+        "testbeds.linear-20 has a list of values",
+    ),
+    "name-with-path": (GOOD + 'name = "../../x"\n', "name = '../../x'"),
+    "store-outside": (GOOD + 'store = "../elsewhere"\n', "store = '../elsewhere'"),
+    "store-absolute": (GOOD + 'store = "/etc"\n', "store = '/etc'"),
+    "store-empty": (GOOD + 'store = ""\n', "store = ''"),
+    "plugin-outside": (GOOD + 'plugins = ["../evil.py"]\n', "plugins = '../evil.py'"),
+    "plugin-absent": (GOOD + 'plugins = ["not_there_at_all"]\n', "could not be imported"),
+    "too-deep": (DEEP, "nested too deeply"),
+    "too-large": ("#" * 2_000_000, "bytes are too many"),
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_file_gets_one_sentence(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, expected = MALFORMED[name]
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    monkeypatch.setattr(sys, "argv", ["feelgood", "study", "run", str(file)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    said = capsys.readouterr().err.strip()
+    assert stop.value.code == 2
+    assert str(file) in said
+    assert expected in said
+    assert len(said.splitlines()) == 1
+    assert said[-1] in ".?" and "Traceback" not in said
+    assert not list(tmp_path.glob("*-results"))
+
+
+def test_bad_encoding_and_absent_files_get_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "study.toml"
+    file.write_bytes(b'name = "x"\nstore = "caf\xe9"\n')
+    with pytest.raises(FeelgoodError, match=r"line 2: not UTF-8 text: save it as UTF-8\.$"):
+        read_study(file)
+    with pytest.raises(FeelgoodError, match="cannot be read"):
+        read_study(tmp_path / "none.toml")
+    with pytest.raises(FeelgoodError, match="cannot be read"):
+        read_study(tmp_path)
+
+
+def test_a_study_file_says_what_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "grid.toml"
+    file.write_text(
+        'rounds = 70\nseeds = "5:25"\npreset = "paper"\n'
+        '[testbeds.linear-20]\nnoise = 0.1\n[testbeds."wheel-0.5"]\n'
+        "[agents.lints]\n[agents.fglmcts]\nlam = [0, 0.01]\n"
+        '[[agents.lmcts]]\npreset = "paper-beta1"\n'
+    )
+    given = read_study(file)
+    cells = given.study.cells
+    assert given.store == tmp_path / "grid-results"
+    # Seeds 5 … 24 are cut at 10 and 20: three blocks; (lints + 2 λ + lmcts) × two testbeds.
+    assert len(cells) == 3 * 4 * 2
+    assert {c.seeds for c in cells} == {
+        tuple(range(5, 10)),
+        tuple(range(10, 20)),
+        tuple(range(20, 25)),
+    }
+    assert {c.settings["lam"] for c in cells if c.agent == "fglmcts"} == {0.0, 0.01}
+    assert {c.settings["beta"] for c in cells if c.agent == "lmcts"} == {1.0}
+    assert {c.testbed_settings.get("noise") for c in cells if c.testbed == "linear-20"} == {0.1}
+
+
+def test_identity_is_the_specification() -> None:
+    (cell,) = plan_cells("linear-20", "lints", rounds=50, seeds=3)
+    (same,) = plan_cells("linear-20", "lints", settings={"eta": 1}, rounds=50, seeds=3)
+    assert cell.id == same.id
+    assert Cell.from_json(json.loads(json.dumps(cell.to_json()))).id == cell.id
+    others = [
+        plan_cells("linear-20", "lints", settings={"eta": 2}, rounds=50, seeds=3)[0],
+        plan_cells("linear-20", "lints", rounds=51, seeds=3)[0],
+        plan_cells("linear-20", "lints", rounds=50, seeds=4)[0],
+        plan_cells("linear-20", "linucb", rounds=50, seeds=3)[0],
+        plan_cells("linear-20", "lints", rounds=50, seeds=3, testbed_settings={"noise": 1})[0],
+    ]
+    assert len({cell.id, *(c.id for c in others)}) == 1 + len(others)
+
+
+def test_more_seeds_keep_the_cells_there_were() -> None:
+    few = {c.id for c in plan_cells("linear-20", "lints", rounds=50, seeds=20)}
+    many = {c.id for c in plan_cells("linear-20", "lints", rounds=50, seeds=30)}
+    assert few < many
+    assert seed_blocks([12, 3, 11]) == [(3,), (11, 12)]
+    assert SEED_BLOCK == 10
+
+
+def test_cells_of_one_shape_are_one_batch() -> None:
+    cells = plan_cells("linear-20", "lmcts", settings={"beta": [1, 2, 3]}, rounds=50, seeds=10)
+    cells += plan_cells("linear-20", "lmcts", settings={"steps": 5}, rounds=50, seeds=10)
+    batches = make_batches(cells, "cpu", ())
+    assert [len(b.cells) for b in batches] == [3, 1]
+    many = plan_cells("linear-20", "lints", rounds=50, seeds=200)
+    assert [len(b.cells) for b in make_batches(many, "cpu", ())] == [5, 5, 5, 5]
+    assert [len(b.cells) for b in make_batches(many, "gpu", ())] == [20]
+
+
+# ---- running and reading --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Study, Store]:
+    """A small study, run by real workers."""
+    cells = plan_cells("linear-20", "lints", rounds=120, seeds=12)
+    cells += plan_cells("linear-20", "lmcts", settings={"beta": [1, 100]}, rounds=120, seeds=3)
+    study = Study("small", tuple(cells))
+    store = Store(tmp_path_factory.mktemp("small") / "store")
+    outcome = run_study(study, store, workers=1)
+    assert (outcome.done, outcome.missing, outcome.failures) == (4, 0, {})
+    return study, store
+
+
+def test_results_are_those_of_run(finished: tuple[Study, Store]) -> None:
+    import feelgood
+
+    study, store = finished
+    by_agent: dict[str, list[AgentResult]] = {}
+    for r in store.results(study.cells):
+        by_agent.setdefault(r.agent, []).append(r)
+    (lints,) = by_agent["lints"]
+    assert lints.seeds == tuple(range(12))
+    direct = feelgood.run("linear-20", ["lints"], rounds=120, seeds=12)["lints"]
+    np.testing.assert_allclose(lints.final_regret, direct.final_regret, rtol=1e-3)
+    assert lints.curve.shape == direct.curve.shape
+    assert [r.settings["beta"] for r in by_agent["lmcts"]] == [1.0, 100.0]
+    assert set(by_agent["lmcts"][0].health) == {"step", "gradients"}
+
+
+def test_provenance_is_inside(finished: tuple[Study, Store]) -> None:
+    study, store = finished
+    (result, *_) = store.results(study.cells)
+    said = result.provenance
+    assert said["jax"] and said["python"] and said["feelgood"] and said["device"]
+    assert said["duration_s"] > 0
+    assert said["started"].startswith("20")
+    assert result.run_s > 0
+
+
+def test_others_open_the_store_without_our_code(finished: tuple[Study, Store]) -> None:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+    _, store = finished
+    pattern = str(store.cells_folder / "*.parquet")
+    query = f"select agent, count(*), avg(final_regret) from '{pattern}' group by agent order by 1"
+    counts = duckdb.sql(query).fetchall()
+    assert [(agent, n) for agent, n, _ in counts] == [("lints", 12), ("lmcts", 6)]
+    assert pl.read_parquet(pattern).height == 18
+    frames = [pd.read_parquet(file) for file in store.cells_folder.glob("*.parquet")]
+    assert sum(map(len, frames)) == 18
+
+
+def test_a_cell_is_never_overwritten(finished: tuple[Study, Store]) -> None:
+    study, store = finished
+    cell = study.cells[0]
+    before = store.file(cell.id).read_bytes()
+    assert not store.put_bytes(cell.id, b"something else")
+    assert store.file(cell.id).read_bytes() == before
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "arrow"])
+def test_export(finished: tuple[Study, Store], format_: str, tmp_path: Path) -> None:
+    from feelgood.studies.export import write_table
+
+    study, store = finished
+    path = tmp_path / f"out.{format_}"
+    write_table(store.table(study.cells), path, format_)
+    read = {
+        "parquet": lambda: pa.parquet.read_table(path, use_threads=False, pre_buffer=False),
+        "csv": lambda: pa.csv.read_csv(path),
+        "arrow": lambda: pa.feather.read_table(path, memory_map=False),
+    }[format_]()
+    assert read.num_rows == 18
+    assert sorted(set(read["agent"].to_pylist())) == ["lints", "lmcts"]
+
+
+def test_a_torn_line_in_the_manifest_is_passed_over(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    with store.manifest.open("ab") as file:
+        file.write(b'{"cell": "abc", "sha2')
+    store.put_bytes("def", b"content")
+    assert set(store.checksums()) == {"def"}
+
+
+def test_a_folder_that_is_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").write_bytes(b"x")
+    with pytest.raises(FeelgoodError, match="exists and is not a results store"):
+        Store(tmp_path)
+    with pytest.raises(FeelgoodError, match="is not a results store"):
+        Store(tmp_path, create=False)
+    (tmp_path / "manifest.jsonl").write_text("nonsense\n")
+    with pytest.raises(FeelgoodError, match="format 1"):
+        Store(tmp_path)
+
+
+def test_plans_that_were_begun_are_taken_up_again(tmp_path: Path) -> None:
+    store = Store(tmp_path / "s")
+    cells = plan_cells("linear-20", "lints", rounds=50, seeds=30)
+    first = plan(store, cells, "cpu", ())
+    assert [b.id for b in plan(store, cells, "gpu", ())] == [b.id for b in first]
+    claim = Claim(store, first[0])
+    assert claim.take()
+    assert is_running(store, first[0])
+    assert not Claim(store, first[0]).take()
+    claim.release()
+    assert not is_running(store, first[0])
+
+
+def test_seeds_merge_in_order_and_once(finished: tuple[Study, Store]) -> None:
+    study, store = finished
+    parts = [store.read(c.id) for c in study.cells if c.agent == "lints"]
+    (merged,) = merge_seeds([*reversed(parts), parts[0]])
+    assert merged.seeds == tuple(range(12))
+    assert merged.curve.shape[0] == 12
+
+
+def test_show_says_how_far_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(GOOD)
+    said = _feelgood("study", "show", str(file))
+    assert "1 cells, none run yet" in said.stdout
+    assert _feelgood("study", "run", str(file)).returncode == 0
+    file.write_text(GOOD + "seeds = 20\n")
+    said = _feelgood("study", "show", str(file))
+    assert "1 of 2 cells done" in said.stdout
+    exported = _feelgood("study", "export", str(file), "--out", str(tmp_path / "o.csv"))
+    assert exported.returncode == 2 or (tmp_path / "o.csv").exists()
+
+
+def _feelgood(*words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "feelgood", *words], capture_output=True, text=True, check=False
+    )
+
+
+def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+    plugin = tmp_path / "bad.py"
+    plugin.write_text(
+        "import jax.numpy as jnp\n"
+        "from feelgood.policies import LinTS\n"
+        "from feelgood.protocols import AGENTS\n"
+        "@AGENTS.register('broken')\n"
+        "class Broken(LinTS):\n"
+        '    """Breaks when it starts."""\n'
+        "    def init(self, key, spec, shape=()):\n"
+        "        raise RuntimeError('no luck today')\n"
+    )
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'plugins = ["bad.py"]\nrounds = 30\nseeds = 2\ntestbeds = ["linear-20"]\n'
+        'agents = ["broken", "lints"]\n'
+    )
+    done = _feelgood("study", "run", str(file))
+    assert done.returncode == 2
+    assert "broken on linear-20" in done.stderr and "no luck today" in done.stderr
+    assert "lints" in done.stdout
+
+
+def test_unknown_engines_and_absent_ray_get_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = Study("s", tuple(plan_cells("linear-20", "lints", rounds=50, seeds=1)))
+    with pytest.raises(FeelgoodError, match="unknown engine 'slurm': use local or ray"):
+        run_study(study, tmp_path / "s", engine="slurm")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(FeelgoodError, match=r"pip install 'feelgood\[ray\]'"):
+        run_study(study, tmp_path / "s", engine="ray")
+    with pytest.raises(FeelgoodError, match="use at least 1"):
+        run_study(study, tmp_path / "s", workers=0)
