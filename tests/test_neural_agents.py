@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from feelgood import AGENTS, FeelgoodError, Spec, simulate
+from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, simulate
 from feelgood.bonus import FeelGood, SmoothedFeelGood
 from feelgood.memory import chains_that_fit
 from feelgood.network_energy import Memory, NetworkEnergy, NetworkLandscape
@@ -368,3 +368,12 @@ def test_rows_not_yet_played_count_nothing() -> None:
         replay.total(model.data_term, theta), model.data_term(first, theta), strict=True
     ):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_digits_are_learned() -> None:
+    """Uniform play has regret 900 there; single seeds vary by about 30 around 430."""
+    pytest.importorskip("sklearn")
+    policy = AGENTS["neural-lmcts"].build()
+    outcome = simulate(TESTBEDS["digits"].build(), policy, rounds=1000, seeds=[0, 1])
+    assert outcome.final_regret.mean() < 600
