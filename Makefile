@@ -8,13 +8,14 @@ BENCH_VENV := bench/.venv
 BENCH_STAMP := $(BENCH_VENV)/.installed
 PIP_FLAGS := --quiet --disable-pip-version-check
 
-.PHONY: help setup demo test test-all lint bench lock clean
+.PHONY: help setup demo test test-all lint bench docs lock clean
 
 help:
-	@echo "make demo      play three agents on linear-20 and print their regrets"
+	@echo "make demo      the paper's main table in short: ours beside the published, and a page"
 	@echo "make test      lint, types and the quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     speed beside the released package (long: see bench/README.md)"
+	@echo "make docs      renew docs/commands.md from the program"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
 	@echo "make clean     remove environments, caches and demo results"
 
@@ -29,7 +30,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 demo: $(STAMP)
-	$(BIN)/feelgood run linear-20 lints linucb uniform --rounds 10000 --seeds 10 --out results-demo --force
+	$(BIN)/feelgood reproduce main --testbed linear-20 --seeds 10 --rounds 2000 \
+		--store results-demo/store --page results-demo/page.html --force
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -55,6 +57,9 @@ $(BENCH_STAMP): bench/requirements.txt bench/peer-requirements.txt
 
 bench: $(STAMP) $(BENCH_STAMP)
 	$(BIN)/python bench/speed.py $(BENCH_ARGS)
+
+docs: $(STAMP)
+	$(BIN)/python -m feelgood.cli.reference > docs/commands.md
 
 lock:
 	$(PYTHON) -m venv .venv-lock

@@ -111,6 +111,12 @@ def test_the_table_of_the_readme_is_what_the_command_gives() -> None:
         assert abs(spread - r.regret.std) < 0.5 * spread
 
 
+def test_the_page_of_commands_is_what_the_program_says() -> None:
+    from feelgood.cli.reference import reference
+
+    assert (ROOT / "docs" / "commands.md").read_text() == reference(), "run `make docs`"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):

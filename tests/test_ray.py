@@ -19,12 +19,14 @@ import sys, threading
 from ray.cluster_utils import Cluster
 from feelgood.studies import Study, Watcher, plan_cells, run_study
 
-cluster = Cluster(initialize_head=True, head_node_args={{"num_cpus": 1, "include_dashboard": False}})
+head = {{"num_cpus": 1, "include_dashboard": False}}
+cluster = Cluster(initialize_head=True, head_node_args=head)
 doomed = cluster.add_node(num_cpus=1)
 cluster.wait_for_nodes()
 cells = []
 for steps in (5, 6, 7, 8):
-    cells += plan_cells("linear-20", "hmcts", settings={{"steps": steps}}, rounds={ROUNDS}, seeds={SEEDS})
+    settings = {{"steps": steps}}
+    cells += plan_cells("linear-20", "hmcts", settings=settings, rounds={ROUNDS}, seeds={SEEDS})
 started, lost = [], []
 
 def begin(batch):

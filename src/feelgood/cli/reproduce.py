@@ -1,19 +1,17 @@
 """`feelgood reproduce`: the paper's tables, ours beside the published."""
 
 import io
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import app, errors
+from feelgood.cli.app import DataOption, app, errors
 from feelgood.cli.output import (
     WIDTH_OF_FILES,
     prepare_output,
-    progress_bar,
     write_atomically,
 )
 from feelgood.errors import FeelgoodError, did_you_mean
@@ -21,8 +19,7 @@ from feelgood.errors import FeelgoodError, did_you_mean
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from feelgood.studies import Watcher
-    from feelgood.studies.batches import Batch
+    from feelgood.report.tables import Comparison
 
 FORMATS = ("table", "markdown", "csv", "latex")
 
@@ -52,7 +49,10 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Write the comparison to this file, not the terminal.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite the file of --out.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    page: Annotated[
+        Path | None, typer.Option(help="Also write the interactive page to this file.")
+    ] = None,
     list_: Annotated[
         bool, typer.Option("--list", help="Show the tables and the time each takes here.")
     ] = False,
@@ -63,6 +63,7 @@ def reproduce(
     address: Annotated[
         str | None, typer.Option(help="Ray cluster to use, with --engine ray.")
     ] = None,
+    data: DataOption = None,
 ) -> None:
     """Run what a table of the paper needs and print ours beside the published numbers."""
     view = Console(highlight=False)
@@ -76,30 +77,58 @@ def reproduce(
     if format_ not in FORMATS:
         raise FeelgoodError(f"unknown format '{format_}': {did_you_mean(format_, FORMATS)}")
 
+    from feelgood.cli.progress import study_watcher
+    from feelgood.cli.study import STOPPED, use_no_accelerator
+    from feelgood.datasets import use_data
     from feelgood.paper.reproducing import plan_rows
     from feelgood.paper.tables import TITLES, rows
-    from feelgood.report.tables import TEXT_FORMATS, compare_rows, to_rich
+    from feelgood.report.tables import compare_rows
     from feelgood.studies import Store, run_study
 
+    use_no_accelerator()
+    use_data(data)
     chosen = rows(table, _names(testbed), _names(agents))
     plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
-    prepare_output([out] if out else [], force)
+    prepare_output([path for path in (out, page) if path], force)
     results = Store(store)
     study = plan.study(f"reproduce {table}")
+    failures: dict[str, str] = {}
     if study is not None:
-        with _watching(errors) as watcher:
-            run_study(
-                study, results, engine=engine, workers=workers, address=address, watcher=watcher
-            )
+        try:
+            with study_watcher(errors) as watcher:
+                failures = run_study(
+                    study, results, engine=engine, workers=workers, address=address, watcher=watcher
+                ).failures
+        except KeyboardInterrupt:
+            errors.print(STOPPED)
+            raise typer.Exit(130) from None
     comparisons = compare_rows(chosen, plan.results(results))
     title = TITLES[table]
+    _show(view, comparisons, title, format_, out)
+    if page is not None and study is not None:
+        from feelgood.report.page import build_page
+
+        text = build_page(results.results(study.cells), title, comparisons)
+        write_atomically(page, lambda path: path.write_text(text, encoding="utf-8"))
+        view.print(f"page: {page}", markup=False, soft_wrap=True)
+    if failures:
+        first = next(iter(failures.items()))
+        raise FeelgoodError(f"{len(failures)} batches could not be run; the first: {first}.")
+
+
+def _show(
+    view: Console, comparisons: "Sequence[Comparison]", title: str, format_: str, out: Path | None
+) -> None:
+    """Print the comparison, or write it to a file."""
+    from feelgood.report.tables import TEXT_FORMATS, to_rich
+
     if format_ == "table" and out is None:
         view.print(to_rich(comparisons, title))
         return
     if format_ == "table":
-        page = io.StringIO()
-        Console(file=page, width=WIDTH_OF_FILES).print(to_rich(comparisons, title))
-        text = page.getvalue()
+        paper = io.StringIO()
+        Console(file=paper, width=WIDTH_OF_FILES).print(to_rich(comparisons, title))
+        text = paper.getvalue()
     else:
         text = TEXT_FORMATS[format_](comparisons, title)
     if out is None:
@@ -115,50 +144,11 @@ def _names(given: Sequence[str] | None) -> list[str]:
     return [name for name in parts if name]
 
 
-@contextmanager
-def _watching(console: Console) -> "Iterator[Watcher]":
-    """A live bar on a terminal, a line for every finished batch elsewhere."""
-    from feelgood.studies import Watcher
-
-    with progress_bar(console) as report:
-        rounds, batches = {"done": 0, "all": 0}, {"done": 0, "all": 0}
-
-        def planned(waiting: "Sequence[Batch]", done: int, all_: int) -> None:
-            rounds["all"] = sum(batch.chain_rounds for batch in waiting)
-            batches["all"] = len(waiting)
-            if waiting:
-                report("reproduce", 0, rounds["all"])
-                console.print(f"{done} of {all_} cells are in the store; running the others.")
-
-        def progress(batch: "Batch", more: int) -> None:
-            del batch
-            rounds["done"] += more
-            report("reproduce", max(1, min(rounds["done"], rounds["all"])), rounds["all"])
-
-        def finished(batch: "Batch") -> None:
-            batches["done"] += 1
-            if not console.is_terminal:
-                line = f"{batches['done']}/{batches['all']} {batch.label}"
-                console.print(line, markup=False)
-
-        def warn(text: object) -> None:
-            console.print(f"feelgood: {text}", style="yellow", markup=False)
-
-        yield Watcher(
-            damaged=warn,
-            planned=planned,
-            progress=progress,
-            finished=finished,
-            lost=lambda batch, reason: warn(f"{batch.label}: {reason}; it is run again."),
-            failed=lambda batch, reason: warn(f"{batch.label} failed: {reason}."),
-            waiting=lambda count: None,
-        )
-
-
 def _catalogue() -> "Table":
     """The tables, how many rows they have, and roughly how long they take."""
     from rich.table import Table
 
+    from feelgood.cli.progress import duration
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
     from feelgood.paper.tables import TITLES, missing, rows
     from feelgood.simulate import usable_cores
@@ -185,12 +175,6 @@ def _catalogue() -> "Table":
             str(len(all_rows)),
             str(sum(r.not_comparable is None for r in all_rows)),
             str(len(all_rows) - len(here)),
-            "–" if seconds is None else _duration(seconds / (speed * cores)),
+            "–" if seconds is None else duration(max(1.0, seconds / (speed * cores))),
         )
     return shown
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -8,13 +8,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from feelgood.cli.app import app, errors
+from feelgood.cli.app import DataOption, app, errors
 from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
 from feelgood.errors import FeelgoodError
 
 study = typer.Typer(no_args_is_help=True, help="Run, show and export studies.")
 app.add_typer(study, name="study")
 
+STOPPED = (
+    "feelgood: interrupted; what is finished is kept, and the same command goes on from the last "
+    "checkpoints."
+)
 FileArgument = Annotated[Path, typer.Argument(help="The study file (TOML); see docs/studies.md.")]
 StoreOption = Annotated[
     Path | None, typer.Option("--store", help="Results folder; default: as the file says.")
@@ -49,13 +53,16 @@ def run_command(
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between two checkpoints of a batch.", min=0.0)
     ] = 20.0,
+    data: DataOption = None,
 ) -> None:
     """Run what is missing of a study; an interrupted one goes on where it was."""
     from feelgood.cli.output import result_table
     from feelgood.cli.progress import study_watcher
+    from feelgood.datasets import use_data
     from feelgood.studies import Store, read_study, run_study
 
     use_no_accelerator()
+    use_data(data)
     given = read_study(file)
     place = Store(store or given.store)
     try:
@@ -70,10 +77,7 @@ def run_command(
                 watcher=watcher,
             )
     except KeyboardInterrupt:
-        errors.print(
-            "feelgood: interrupted; what is finished is kept, and the same command goes on from "
-            "the last checkpoints."
-        )
+        errors.print(STOPPED)
         raise typer.Exit(130) from None
     out = view()
     results = place.results(given.study.cells)
