@@ -65,7 +65,7 @@ def released_loop(steps: int, loader: bool) -> float:
 
     def endless() -> Iterator[Any]:
         rows = list(zip(features, rewards.tolist(), strict=True))
-        batches = DataLoader(rows, batch_size=BATCH)  # type: ignore[arg-type]
+        batches = DataLoader(rows, batch_size=BATCH)
         while True:
             yield from batches
 

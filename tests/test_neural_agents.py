@@ -4,6 +4,7 @@ import functools
 import itertools
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -176,7 +177,7 @@ def test_ucb_and_ts_scores(design: str) -> None:
     rng = np.random.default_rng(5)
     state = ucb.reserve(ucb.init(jax.random.key(0), SPEC), 8)
     matrix = 0.5 * np.eye(32 if design == "diagonal" else 4)
-    act = jax.jit(ucb.act)
+    act = eqx.filter_jit(ucb.act)
     for t in range(6):
         x = rng.normal(size=2).astype(np.float32)
         arm, state = act(jax.random.fold_in(jax.random.key(1), t), state, jnp.asarray(x))
