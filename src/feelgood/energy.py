@@ -26,7 +26,7 @@ from feelgood.history import Chunk, Rows, Stats, contract, frobenius, played_sco
 from feelgood.types import Likelihood, Number, Spec
 
 #: When Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
-TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 256, 25
+TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 25
 
 
 class Data(eqx.Module):

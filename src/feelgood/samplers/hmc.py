@@ -61,8 +61,9 @@ class HMC(Kernel):
         if target.frozen is None:
             value, force, memo = target.evaluate(chain.theta, chain.memo, no_luck)
         else:
+            # The force is computed where a trajectory begins: which one it is depends on the step.
             value, memo = target.value(chain.theta, chain.memo, no_luck)
-            force = target.surrogate(chain.theta)
+            force = chain.force
         return HMCChain(theta=chain.theta, value=value, force=force, memo=memo)
 
     def step(
@@ -78,18 +79,28 @@ class HMC(Kernel):
             theta, momentum, force, value, memo = carry
             momentum = kick(momentum, force, 0.5)
             theta = theta + tuning.unwhiten(step * momentum)
-            if target.frozen is None:
-                value, force, memo = target.evaluate(theta, memo, more_luck)
-            else:
-                force = target.surrogate(theta)
+            value, force, memo = target.evaluate(theta, memo, more_luck)
             return theta, kick(momentum, force, 0.5), force, value, memo
 
-        # A trajectory must feel one force all along, and which one it is may change between steps.
-        force = chain.force if target.frozen is None else target.surrogate(chain.theta)
-        start = (chain.theta, noise.normal, force, chain.value, chain.memo)
-        theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
-        if target.frozen is not None:
-            value, memo = target.value(theta, memo, more_luck)
+        def leap_with_surrogate(i: Array, carry: tuple[Theta, Theta, Theta]) -> Any:
+            """Pass 0 only computes the force at the start, so that the force is compiled once."""
+            theta, momentum, force = carry
+            half = kick(momentum, force, 0.5)
+            moved = jnp.where(i > 0, theta + tuning.unwhiten(step * half), theta)
+            new_force = target.surrogate(moved)
+            return moved, jnp.where(i > 0, kick(half, new_force, 0.5), momentum), new_force
+
+        if target.frozen is None:
+            start = (chain.theta, noise.normal, chain.force, chain.value, chain.memo)
+            theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
+        else:
+            theta, momentum, force = lax.fori_loop(
+                0,
+                self.leapfrog + 1,
+                leap_with_surrogate,
+                (chain.theta, noise.normal, jnp.zeros_like(chain.theta)),
+            )
+            value, memo = target.value(theta, chain.memo, more_luck)
         kinetic = 0.5 * (square(noise.normal) - square(momentum))
         accepted, probability, diverged = accept(luck[0], beta * (chain.value - value) + kinetic)
         moved = HMCChain(
