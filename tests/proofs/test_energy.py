@@ -230,9 +230,8 @@ def played_so_far(
     key, fixed, see, luck = jax.random.split(levels.key_for("run"), 4)
     truth, turns = testbed.init(fixed), jnp.arange(rounds)
     contexts = jax.vmap(testbed.context, (0, None, 0))(jax.random.split(see, rounds), truth, turns)
-    rewards = jax.vmap(testbed.rewards, (0, None, 0))(
-        jax.random.split(luck, rounds), truth, contexts
-    )
+    means = jax.vmap(testbed.mean_rewards, (None, 0, 0))(truth, contexts, turns)
+    rewards = jax.vmap(testbed.rewards, (0, None, 0))(jax.random.split(luck, rounds), truth, means)
 
     state = policy.reserve(policy.init(key, testbed.spec), rounds)
     arms = jnp.zeros(rounds, jnp.int32)
