@@ -317,6 +317,36 @@ def parse() -> argparse.Namespace:
     return args
 
 
+def write(
+    args: argparse.Namespace,
+    core: int | None,
+    peer: Peer,
+    entries: list[dict[str, Any]],
+    failed: dict[str, str],
+) -> None:
+    """What has been measured so far."""
+    report = {
+        "testbed": TESTBED,
+        "rounds": args.rounds,
+        "seeds": args.seeds,
+        "preset": args.preset,
+        "repeats": args.repeats,
+        "machine": {
+            "cpu": cpu_model(),
+            "pinned": core is not None,
+            "python": platform.python_version(),
+            "jax": version("jax"),
+            "torch": peer.torch,
+            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        },
+        "rows": entries,
+        "failed": failed,
+        "peer_runs": {name: [asdict(r) for r in runs] for name, runs in peer.runs.items()},
+    }
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(report, indent=2) + "\n")
+
+
 def main() -> None:
     """Measures row by row; a row that fails is named and left out."""
     args = parse()
@@ -337,28 +367,8 @@ def main() -> None:
         except RuntimeError as error:
             failed[row.label] = str(error)
             print(f"failed: {error}", file=sys.stderr)
-
+        write(args, core, peer, entries, failed)
     print(table(entries, args.rounds, args.seeds))
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    report = {
-        "testbed": TESTBED,
-        "rounds": args.rounds,
-        "seeds": args.seeds,
-        "preset": args.preset,
-        "repeats": args.repeats,
-        "machine": {
-            "cpu": cpu_model(),
-            "pinned": core is not None,
-            "python": platform.python_version(),
-            "jax": version("jax"),
-            "torch": peer.torch,
-            "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        },
-        "rows": entries,
-        "failed": failed,
-        "peer_runs": {name: [asdict(r) for r in runs] for name, runs in peer.runs.items()},
-    }
-    args.out.write_text(json.dumps(report, indent=2) + "\n")
     if failed:
         raise SystemExit(f"Rows left out: {', '.join(failed)}.")
 
