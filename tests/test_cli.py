@@ -16,6 +16,8 @@ from rich.console import Console
 
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, cli
+from feelgood.cli import output
+from feelgood.cli import run as run_command
 
 PLUGIN = Path(__file__).with_name("plugin.py")
 #: Three arms of two dimensions, a few rounds: quick to compile.
@@ -382,7 +384,7 @@ def test_a_disk_that_fills_up_leaves_no_half_file(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device")
 
     with pytest.raises(FeelgoodError, match="No space left on device"):
-        cli.write_atomically(target, fails)
+        output.write_atomically(target, fails)
     assert target.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["r.json"]
 
@@ -487,7 +489,7 @@ def test_a_broken_plugin_is_one_sentence(command: Command, tmp_path: Path) -> No
 
 def test_the_bar_shows_rounds_rate_and_remaining_time() -> None:
     console = Console(force_terminal=True, width=120, record=True)
-    with cli.progress_bar(console) as report:
+    with output.progress_bar(console) as report:
         for done in (0, 400, 800):
             report("lints", done, 1000)
             time.sleep(0.15)
@@ -498,7 +500,7 @@ def test_the_bar_shows_rounds_rate_and_remaining_time() -> None:
 
 
 def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with cli.progress_bar(Console(stderr=True)) as report:
+    with output.progress_bar(Console(stderr=True)) as report:
         report("lints", 0, 10)
         report("lints", 10, 10)
     assert capsys.readouterr().err == ""
@@ -511,12 +513,12 @@ VALUES = [("0.1", 0.1), ("3", 3), ("true", True), ("sqrt", "sqrt"), ("1,2.5", [1
     ("text", "value"), [*VALUES, ("a, b", ["a", "b"]), ("9" * 5000, "9" * 5000)]
 )
 def test_values(text: str, value: object) -> None:
-    assert cli.parse_value(text) == value
+    assert run_command.parse_value(text) == value
 
 
 def test_settings_of_names_with_dots_and_dashes() -> None:
     pairs = ["wheel-0.5.mu1=3", "epsgreedy-tabular.epsilon=0.2", "epsgreedy-tabular.decay=none"]
-    assert cli.parse_settings(pairs) == {
+    assert run_command.parse_settings(pairs) == {
         "wheel-0.5": {"mu1": 3},
         "epsgreedy-tabular": {"epsilon": 0.2, "decay": "none"},
     }

@@ -11,7 +11,8 @@ from rich.console import Console
 from toys import Coins, Doomed, LanedDoomed
 
 import feelgood
-from feelgood import Status, cli, lanes
+from feelgood import Status, lanes
+from feelgood.cli import output
 from feelgood.results import AgentResult, RunResult
 from feelgood.simulate import AGENT, seed_array, seed_keys, simulate
 
@@ -27,7 +28,7 @@ def mark_of(seed: int) -> float:
 def printed(results: list[AgentResult]) -> str:
     """The table as the command line prints it."""
     console = Console(width=120, file=io.StringIO())
-    console.print(cli.result_table(results))
+    console.print(output.result_table(results))
     return console.file.getvalue()  # type: ignore[attr-defined]
 
 

@@ -17,6 +17,8 @@ from feelgood import cli
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose commands are quick; those of the others are slow tests.
 QUICK = {"README.md", "index.md", "concepts.md", "adding-an-agent.md", "adding-a-testbed.md"}
+#: Pages whose commands build on those before them.
+ONE_AFTER_THE_OTHER = {"studies.md"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -45,7 +47,9 @@ def runs() -> list[object]:
         for snippet in snippets(page):
             if snippet.title is not None:
                 continue
-            lines = snippet.text.splitlines() if snippet.language == "bash" else [snippet.text]
+            lines = [snippet.text]
+            if snippet.language == "bash" and page.name not in ONE_AFTER_THE_OTHER:
+                lines = snippet.text.splitlines()
             for i, line in enumerate(lines):
                 part = snippet._replace(line=snippet.line + 1 + i, text=line)
                 label = f"{page.name}:{part.line}"
@@ -81,7 +85,11 @@ def test_what_the_page_shows_works(
         exec(compile(snippet.text, snippet.page.name, "exec"), {"__name__": "__main__"})
         return
     assert snippet.language == "bash"
-    command = shlex.split(snippet.text, comments=True)
+    for line in snippet.text.splitlines():
+        run_line(shlex.split(line, comments=True), folder, monkeypatch)
+
+
+def run_line(command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command[0] == "feelgood", "only our own command is run"
     if "--plugin" in command or command[1] == "list":
         execute(command, folder)
@@ -92,7 +100,11 @@ def test_what_the_page_shows_works(
         assert stop.value.code == 0
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(s.title for s in snippets(p))])
+def shows_tests(page: Path) -> bool:
+    return any((s.title or "").startswith("test_") for s in snippets(page))
+
+
+@pytest.mark.parametrize("page", list(filter(shows_tests, PAGES)), ids=lambda page: page.name)
 def test_the_tests_that_the_page_shows_pass(page: Path, folder: Path) -> None:
     shown = sorted(path.name for path in folder.glob("test_*.py"))
     assert shown

@@ -51,7 +51,7 @@ def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
     args = (testbed, seeds, jnp.asarray(9))
     part = _seeds_last(compiled(_BlockMaker(length=6), *args, quickly=True)[0](*args))
     equal(part, jax.tree.map(lambda x: x[9:15], whole))
-    assert not np.array_equal(whole.rewards[0], whole.rewards[1]), "rounds must differ"
+    assert not np.array_equal(whole.contexts[0], whole.contexts[1]), "rounds must differ"
 
 
 @pytest.mark.parametrize("testbed", [TINY, TINY_SHARED], ids=["disjoint", "shared"])

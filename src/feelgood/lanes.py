@@ -155,6 +155,16 @@ def solve_lower(
     return jnp.stack(out)
 
 
+def inverse_lower(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
+    """L⁻¹, a column at a time."""
+    n = factor.shape[0]
+    unit = jnp.eye(n).reshape(n, n, *(1,) * (factor.ndim - 2))
+    columns = [
+        solve_lower(factor, jnp.broadcast_to(unit[:, j], (n, *factor.shape[2:]))) for j in range(n)
+    ]
+    return jnp.stack(columns, axis=1)
+
+
 def solve_upper(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."]
 ) -> Float[Array, "dim ..."]:

@@ -146,7 +146,15 @@ class Thompson(Policy):
             step = self.kernel.step_size(self.step, curvature, self.beta)
         elif self.schedule == "decay":
             step = self.step / (state.data.count + 1.0)
-        return Tuning(step=step, beta=self.beta, factor=state.factor, curvature=curvature)
+        factor = state.factor
+        small = factor is not None and factor.shape[0] <= lanes.WRITTEN_OUT
+        return Tuning(
+            step=step,
+            beta=self.beta,
+            factor=factor,
+            curvature=curvature,
+            inverse=lanes.inverse_lower(factor) if factor is not None and small else None,
+        )
 
     # ---- the policy ---------------------------------------------------------------------
 

@@ -37,13 +37,20 @@ class Tuning(eqx.Module):
     factor: Float[Array, "dim dim blocks *lanes"] | None = None
     #: The curvature that the step is measured in; None where the step is absolute.
     curvature: Float[Array, "..."] | None = None
+    #: L⁻¹, made anew from the factor every round: in small dimensions a step then has only
+    #: products, where a triangular solve starts a kernel at every division.
+    inverse: Float[Array, "dim dim blocks *lanes"] | None = None
 
     def whiten(self, gradient: Theta) -> Theta:
         """L⁻¹ g."""
+        if self.inverse is not None:
+            return lanes.matvec(self.inverse, gradient)
         return gradient if self.factor is None else lanes.solve_lower(self.factor, gradient)
 
     def unwhiten(self, white: Theta) -> Theta:
         """L⁻ᵀ q."""
+        if self.inverse is not None:
+            return lanes.matvec(jnp.swapaxes(self.inverse, 0, 1), white)
         return white if self.factor is None else lanes.solve_upper(self.factor, white)
 
 

@@ -30,12 +30,14 @@ PART_ROWS = 4096
 class Table(eqx.Module):
     """Rows of a dataset, stored in few bytes and made into a context when they are drawn.
 
-    The context is (row − shift) · scale, divided by its length.
+    The context is (row − shift) · scale, divided by its length. The lengths are computed once, on
+    the host: sums in a compiled program may round differently with the number of seeds.
     """
 
     values: Num[Array, "rows dim"]
     shift: Float[Array, " dim"]
     scale: Float[Array, " dim"]
+    inverse_length: Float[Array, " rows"]
 
     @property
     def rows(self) -> int:
@@ -48,10 +50,7 @@ class Table(eqx.Module):
     def context(self, row: Int[Array, ""]) -> Float[Array, " dim"]:
         """One row as a context of length 1; a row of zeros stays one."""
         x = (self.values[row].astype(jnp.float32) - self.shift) * self.scale
-        largest = jnp.max(jnp.abs(x))
-        x = x / jnp.where(largest > 0, largest, 1.0)  # squares of what is left cannot overflow
-        length = jnp.sqrt(jnp.sum(x * x))
-        return x / jnp.where(length > 0, length, 1.0)
+        return x * self.inverse_length[row]
 
 
 def ordinal(values: Shaped[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
@@ -116,10 +115,17 @@ def _mean_and_scale(values: Num[np.ndarray, "..."]) -> tuple[float, float]:
 
 def _table(values: np.ndarray, shift: np.ndarray, scale: np.ndarray) -> Table:
     small = values.dtype in (np.uint8, np.int16)
+    lengths = np.concatenate(
+        [
+            np.linalg.norm((values[i : i + PART_ROWS].astype(np.float64) - shift) * scale, axis=1)
+            for i in range(0, len(values), PART_ROWS)
+        ]
+    )
     return Table(
         values=jnp.asarray(values if small else values.astype(np.float32)),
         shift=jnp.asarray(shift, jnp.float32),
         scale=jnp.asarray(scale, jnp.float32),
+        inverse_length=jnp.asarray(1.0 / np.where(lengths > 0, lengths, 1.0), jnp.float32),
     )
 
 
