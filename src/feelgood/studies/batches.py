@@ -24,7 +24,7 @@ from feelgood.studies.store import Store
 #: The most chains of one batch. An accelerator wants many at once; on a processor's core more
 #: than some tens gain nothing, and agents whose chains run one by one gain nothing from company:
 #: smaller batches spread better over cores.
-MOST_CHAINS, MOST_CHAINS_ON_CPU, MOST_CHAINS_ONE_BY_ONE = 1024, 50, 10
+MOST_CHAINS, MOST_CHAINS_ON_CPU, MOST_CHAINS_ONE_BY_ONE = 1024, 50, 20
 
 
 @dataclasses.dataclass(frozen=True)
