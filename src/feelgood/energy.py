@@ -26,7 +26,7 @@ from feelgood.history import Chunk, Rows, Stats, contract, frobenius, played_sco
 from feelgood.types import Likelihood, Number, Spec
 
 #: When Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
-TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 25
+TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
 
 
 class Data(eqx.Module):
@@ -220,7 +220,8 @@ class Target(Landscape):
     def at(self, step: Int[Array, ""]) -> "Target":
         if self.frozen is None:
             return self
-        forced = (self.data.count < TRUE_FORCE_ROUNDS) | (step % TRUE_FORCE_EVERY == 0)
+        again = (step == 0) & (self.data.count % TRUE_FORCE_EVERY == 0)
+        forced = (self.data.count < TRUE_FORCE_ROUNDS) | again
         return dataclasses.replace(self, true_force=forced)
 
     def _quadratic_gradient(self, theta: Theta) -> Theta:
@@ -253,7 +254,8 @@ class Target(Landscape):
 
         Where the posterior is wide, a trajectory meets many other arm choices, and with frozen
         ones little is accepted. So the force is the true one in the first rounds, when the history
-        is short, and in one trajectory of every 25 later on, which frees chains that got stuck.
+        is short, and in the first trajectory of every fourth round later on, which frees chains
+        that got stuck.
         The choice depends on the round and the step alone: every transition leaves the target
         invariant, and so does their sequence.
         """
