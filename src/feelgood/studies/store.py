@@ -1,9 +1,9 @@
 """What was run: a folder of Parquet files, one a cell, and a manifest.
 
-    STORE/manifest.jsonl      what this folder is; then one line a cell with its checksum
-    STORE/cells/ID.parquet    one row a seed; opens in pandas, polars or DuckDB without our code
-    STORE/work/               batches in progress: plans, locks, checkpoints
-    STORE/damaged/            files that failed their checksum, kept for inspection
+    manifest.jsonl      what this folder is; then one line a cell with its checksum
+    cells/ID.parquet    one row a seed; opens in pandas, polars or DuckDB without our code
+    work/               batches in progress: plans, locks, checkpoints
+    damaged/            files that failed their checksum, kept for inspection
 
 A cell's file appears whole, by one rename, and is never overwritten. The manifest only grows. A
 cell counts as done when its file is there and has the checksum that the manifest gives, or, where
