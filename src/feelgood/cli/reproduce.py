@@ -161,9 +161,9 @@ def _catalogue() -> "Table":
             "as if nothing were in the store; good to a factor of about three."
         ),
     )
-    for name, justify in (("table", "left"), ("what", "left"), ("rows", "right")):
-        shown.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for name in ("comparable", "not available", "time"):
+    for name in ("table", "what"):
+        shown.add_column(name)
+    for name in ("rows", "comparable", "not available", "time"):
         shown.add_column(name, justify="right")
     for name, title in TITLES.items():
         all_rows = rows(name)

@@ -146,14 +146,11 @@ class Thompson(Policy):
             step = self.kernel.step_size(self.step, curvature, self.beta)
         elif self.schedule == "decay":
             step = self.step / (state.data.count + 1.0)
-        factor = state.factor
-        small = factor is not None and factor.shape[0] <= lanes.WRITTEN_OUT
+        factor, inverse = state.factor, None
+        if factor is not None and factor.shape[0] <= lanes.WRITTEN_OUT:
+            inverse = lanes.inverse_lower(factor)
         return Tuning(
-            step=step,
-            beta=self.beta,
-            factor=factor,
-            curvature=curvature,
-            inverse=lanes.inverse_lower(factor) if factor is not None and small else None,
+            step=step, beta=self.beta, factor=factor, curvature=curvature, inverse=inverse
         )
 
     # ---- the policy ---------------------------------------------------------------------
