@@ -486,7 +486,8 @@ def rank_results(
 class Compute:
     """What one chain cost: gradient evaluations (None where not recorded) and seconds.
 
-    Chains of a run share one compiled program: `seconds` is its run time divided by its chains.
+    Chains of a run share one compiled program: `seconds` is a result's share of its run time,
+    divided by its chains.
     """
 
     gradients: float | None
@@ -497,14 +498,7 @@ def compute_of(result: AgentResult) -> Compute:
     """Cost of one chain."""
     recorded = "gradients" in result.health
     gradients = float(gradient_curve(result)[-1]) if recorded else None
-    return Compute(gradients, result.run_s / _chains(result))
-
-
-def _chains(result: AgentResult) -> int:
-    """Chains that shared the run time: more than the seeds where settings ran as one batch."""
-    parts = result.provenance.get("parts", [result.provenance])
-    batches = [part.get("batch_chains") for part in parts]
-    return sum(batches) if all(batches) else len(result.seeds)
+    return Compute(gradients, result.run_s / len(result.seeds))
 
 
 def gradient_curve(result: AgentResult) -> Float[np.ndarray, " points"]:
