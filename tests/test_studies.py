@@ -13,6 +13,8 @@ import pytest
 
 from feelgood import FeelgoodError
 from feelgood.cli import main
+from feelgood.paper.reproducing import plan_rows
+from feelgood.paper.tables import rows
 from feelgood.results import AgentResult
 from feelgood.studies import Cell, Store, Study, plan_cells, read_study, run_study
 from feelgood.studies.batches import Claim, is_running, make_batches, plan
@@ -27,6 +29,15 @@ MALFORMED = {
     "empty": ("", "key 'testbeds' is missing"),
     "no-agents": ('testbeds = ["linear-20"]', "key 'agents' is missing"),
     "no-toml": ("testbeds = [", "not valid TOML"),
+    "table-unknown": ('table = "mian"', "unknown table 'mian': did you mean 'main'"),
+    "table-number": ("table = 3", "key 'table' = 3 is not allowed: use the name of a table"),
+    "table-empty": ("table = []", "has no cells"),
+    "table-preset": ('table = "main"\npreset = "paper"', "key 'preset': a table of the paper"),
+    "table-testbed": ('table = "main"\ntestbeds = ["digits"]', "has no testbed 'digits'"),
+    "table-settings": (
+        'table = "main"\n[agents.lmcts]\nbeta = 3',
+        "key 'agents.lmcts': a table of the paper has its own settings",
+    ),
     "second-line": ('name = "x"\nagents == 3', "line 2"),
     "duplicate-key": ('name = "x"\nname = "y"\n', "line 2"),
     "duplicate-table": (GOOD + "[agents.lints]\n", "agents"),
@@ -88,6 +99,24 @@ MALFORMED = {
     "too-deep": (DEEP, "nested too deeply"),
     "too-large": ("#" * 2_000_000, "bytes are too many"),
 }
+
+
+def test_a_table_of_the_paper_is_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cells are those of `feelgood reproduce`, so that a store serves both."""
+    file = tmp_path / "s.toml"
+    file.write_text('table = ["main", "lambda-ablation"]\ntestbeds = ["linear-20"]\nseeds = 30\n')
+    cells = read_study(file).study.cells
+    tables = [plan_rows(rows(t, ["linear-20"]), seeds=30) for t in ("main", "lambda-ablation")]
+    wanted = [cell.id for plan in tables for part in plan.cells for cell in part]
+    assert {cell.id for cell in cells} == set(wanted)
+    assert len(cells) < len(wanted), "cells that two tables share are there once"
+    file.write_text('table = "damping"\nagents = ["lmcts"]\nrounds = 50\n')
+    (cell,) = read_study(file).study.cells
+    assert (cell.agent, cell.rounds, len(cell.seeds)) == ("lmcts", 50, 10), "seeds as published"
+    monkeypatch.setenv("FEELGOOD_DATA", str(tmp_path))
+    file.write_text('table = "neural-simple"\ntestbeds = ["adult"]\n')
+    with pytest.raises(FeelgoodError, match=r"s\.toml: the dataset adult is not in"):
+        read_study(file)
 
 
 @pytest.mark.parametrize("name", MALFORMED)

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.plugins import load_plugins
@@ -50,8 +57,28 @@ class _Content(BaseModel):
     seeds: int | str | list[int] = 10
     preset: str | None = None
     plugins: list[str] = []
-    testbeds: _Tables
-    agents: _Tables
+    table: str | list[str] | None = None
+    testbeds: _Tables = {}
+    agents: _Tables = {}
+
+    @model_validator(mode="after")
+    def _names_what_to_run(self) -> "_Content":
+        """Testbeds and agents, or a table of the paper, whose rows they then pick."""
+        if self.table is None:
+            for key in ("testbeds", "agents"):
+                if not getattr(self, key):
+                    raise ValueError(f"key '{key}' is missing: a study needs testbeds and agents")
+            return self
+        if self.preset is not None:
+            raise ValueError("key 'preset': a table of the paper has its own: leave it out")
+        for key in ("testbeds", "agents"):
+            for name, tables in getattr(self, key).items():
+                if any(tables):
+                    raise ValueError(
+                        f"key '{key}.{name}': a table of the paper has its own settings: write a "
+                        f'list of names, {key} = ["{name}"]'
+                    )
+        return self
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +110,8 @@ def read_study(path: str | Path) -> StudyFile:
     store = _store_folder(file, name, content.store)
     try:
         load_plugins(plugins)
-        study = Study(name, tuple(_cells(content)), plugins)
+        cells = _cells(content) if content.table is None else _cells_of_tables(content)
+        study = Study(name, tuple(cells), plugins)
     except FeelgoodError as error:
         raise FeelgoodError(f"{file}: {error}") from None
     return StudyFile(study, store)
@@ -117,16 +145,16 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "extra_forbidden":
         hint = did_you_mean(str(problem["loc"][-1]), _Content.model_fields)
         return f"unknown key '{key}': {hint}"
-    if problem["type"] == "missing":
-        return f"key '{key}' is missing: a study needs testbeds and agents."
     if problem["type"] == "too_short":
         return f"key '{key}' is empty: name at least one."
     if problem["type"] == "value_error":
-        return f"key '{key}': {problem['ctx']['error']}."
+        # What concerns several keys is said with their names already.
+        return f"key '{key}': {problem['ctx']['error']}." if key else f"{problem['ctx']['error']}."
     wanted = {
         "name": "a text",
         "store": "a text",
         "preset": "a text",
+        "table": "the name of a table, such as main, or a list of names",
         "rounds": "a whole number",
         "seeds": 'a whole number, a range such as "0:100", or a list of whole numbers',
         "plugins": "a list of texts",
@@ -153,6 +181,23 @@ def _store_folder(file: Path, name: str, given: str | None) -> Path:
 def _plugin(file: Path, given: str) -> str:
     """A module name as it is, a Python file relative to the study file."""
     return str(_inside(file, "plugins", given).resolve()) if given.endswith(".py") else given
+
+
+def _cells_of_tables(content: _Content) -> tuple[Cell, ...]:
+    """What `feelgood reproduce` runs for these tables, or for some of their rows."""
+    from feelgood.paper.reproducing import plan_rows
+    from feelgood.paper.tables import rows
+
+    names = [content.table] if isinstance(content.table, str) else content.table or []
+    testbeds, agents = list(content.testbeds), list(content.agents)
+    chosen = [row for name in names for row in rows(name, testbeds, agents)]
+    seeds = content.seeds if "seeds" in content.model_fields_set else None
+    plan = plan_rows(chosen, seeds=seeds, rounds=content.rounds)
+    for cells in plan.cells:
+        if isinstance(cells, str):
+            raise FeelgoodError(f"{cells}.")
+    study = plan.study("table")
+    return study.cells if study is not None else ()
 
 
 def _cells(content: _Content) -> Iterator[Cell]:
