@@ -36,6 +36,7 @@ from feelgood.lanes import AnyKey, Common, LaneKeys
 from feelgood.memory import GIB, chains_that_fit, memory_limit, say
 from feelgood.metrics import Tally, effective_sample_size
 from feelgood.protocols import Policy, Testbed
+from feelgood.resuming import OfTheseChains
 from feelgood.types import Spec
 
 ENVIRONMENT, AGENT = 0, 1
@@ -643,7 +644,7 @@ def simulate(
     - `progress`: called with the number of chain-rounds just played; raising stops the run.
     - `workers`: threads on CPU, each with its own chains; by default one a usable core.
     - `checkpoints`: where to leave progress, and to look for it first. How chains are grouped
-      depends on `workers`: give the same number to go on.
+      depends on `workers`, and on an accelerator on its memory: give the same to go on.
     - `notify`: called with a sentence when the chains do not fit into memory together.
     """
     settings = [policies] if isinstance(policies, Policy) else list(policies)
@@ -663,6 +664,8 @@ def simulate(
         per_group = len(groups[0].settings) * len(groups[0].seeds)
         workers = chains_that_fit(chain_bytes * per_group, workers, limit)
 
+    if checkpoints is not None:
+        checkpoints = OfTheseChains(checkpoints, groups)
     stopping = threading.Event()
     lock = threading.Lock()
 
