@@ -14,6 +14,7 @@ from typing import Any
 import jax
 
 from feelgood.compiling import keep_compiled_programs
+from feelgood.memory import say
 from feelgood.plugins import load_plugins
 from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.results import AgentResult
@@ -24,9 +25,15 @@ from feelgood.studies.spec import Cell
 
 
 def execute(
-    batch: Batch, checkpoints: FolderCheckpoints, progress: Callable[[int], None]
+    batch: Batch,
+    checkpoints: FolderCheckpoints,
+    progress: Callable[[int], None],
+    notify: Callable[[str], None] = say,
 ) -> Iterator[tuple[Cell, AgentResult]]:
-    """Play a batch and yield its cells; `progress(n)` is called after every n chain-rounds."""
+    """Play a batch and yield its cells; `progress(n)` is called after every n chain-rounds.
+
+    `notify` gets a sentence where the chains do not fit into the device's memory together.
+    """
     keep_compiled_programs()
     load_plugins(batch.plugins)
     first = batch.cells[0]
@@ -43,6 +50,7 @@ def execute(
             progress=progress,
             workers=1,  # the same work for the same bits, whatever the machine; see `engines`
             checkpoints=checkpoints.of(str(part)),
+            notify=notify,
         )
         chains = len(policies) * len(seeds)
         stamp = provenance() | {
