@@ -65,6 +65,7 @@ class _Bars:
             planned=self.planned,
             started=self.started,
             progress=self.progress,
+            noted=lambda batch, sentence: _say_noted(self.console, batch, sentence),
             finished=self.finished,
             lost=self.lost,
             failed=self.failed,
@@ -122,6 +123,7 @@ class _Lines:
             planned=self.planned,
             started=lambda batch: self.counted.update({batch.id: 0}),
             progress=self.progress,
+            noted=lambda batch, sentence: _say_noted(self.console, batch, sentence),
             finished=self.finished,
             lost=self.lost,
             failed=self.failed,
@@ -172,6 +174,10 @@ class _Lines:
 
 def _say_damage(console: Console, damage: Damage) -> None:
     console.print(str(damage), style="yellow", markup=False, soft_wrap=True)
+
+
+def _say_noted(console: Console, batch: Batch, sentence: str) -> None:
+    console.print(f"{batch.label}: {sentence}", markup=False, soft_wrap=True)
 
 
 def _say_lost(console: Console, batch: Batch, reason: str) -> None:

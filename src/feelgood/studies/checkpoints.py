@@ -6,7 +6,7 @@ import time
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -14,6 +14,30 @@ from feelgood.studies import atomic
 
 #: Saving may take this share of the time at most.
 SHARE = 0.05
+#: Bytes of a SHA-256, and bytes that are read at a time.
+DIGEST, CHUNK = 32, 16 * 2**20
+
+
+class _Hashed:
+    """A file that is written from front to back while its SHA-256 is taken.
+
+    The state of many chains on an accelerator can be as large as the host's memory: it goes to
+    the disk array by array, never as one piece.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.sha256 = hashlib.sha256()
+
+    def write(self, data: Any) -> int:
+        self.sha256.update(data)
+        return self._file.write(data)
+
+    def read(self, size: int = -1) -> bytes:
+        raise io.UnsupportedOperation(f"cannot read {size} bytes of a file being written")
+
+    def flush(self) -> None:
+        self._file.flush()
 
 
 class FolderCheckpoints:
@@ -42,12 +66,15 @@ class FolderCheckpoints:
         """What was saved last for this group."""
         self._next[self._key(group)] = time.monotonic() + self.every
         try:
-            content = self._file(group).read_bytes()
-            digest, body = content[:32], content[32:]
-            if hashlib.sha256(body).digest() != digest:
-                return None
-            with np.load(io.BytesIO(body), allow_pickle=False) as saved:
-                return {name: saved[name] for name in saved.files}
+            with self._file(group).open("rb") as file:
+                digest, found = file.read(DIGEST), hashlib.sha256()
+                while chunk := file.read(CHUNK):
+                    found.update(chunk)
+                if found.digest() != digest:
+                    return None
+                file.seek(DIGEST)
+                with np.load(file, allow_pickle=False) as saved:
+                    return {name: saved[name] for name in saved.files}
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
             return None
 
@@ -63,14 +90,13 @@ class FolderCheckpoints:
     def save(self, group: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Replace what was saved before, atomically."""
         began = time.monotonic()
-        buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **arrays)
-        body = buffer.getbuffer()
-        digest = hashlib.sha256(body).digest()
 
         def fill(file: IO[bytes]) -> None:
-            file.write(digest)
-            file.write(body)
+            file.write(bytes(DIGEST))
+            body = _Hashed(file)
+            np.savez(cast(IO[bytes], body), allow_pickle=False, **arrays)
+            file.seek(0)
+            file.write(body.sha256.digest())
 
         atomic.write(self._file(group), fill)
         now = time.monotonic()

@@ -12,6 +12,7 @@ from feelgood.studies.engines import (
     Failed,
     Finished,
     Lost,
+    Note,
     Progress,
     make_engine,
 )
@@ -32,6 +33,7 @@ class Watcher:
     planned: Callable[[Sequence[Batch], int, int], None] = lambda batches, done, all_: None
     started: Callable[[Batch], None] = lambda batch: None
     progress: Callable[[Batch, int], None] = lambda batch, chain_rounds: None
+    noted: Callable[[Batch, str], None] = lambda batch, sentence: None
     finished: Callable[[Batch], None] = lambda batch: None
     lost: Callable[[Batch, str], None] = lambda batch, reason: None
     failed: Callable[[Batch, str], None] = lambda batch, reason: None
@@ -150,6 +152,8 @@ class _Run:
             batch = event.batch
             if isinstance(event, Progress):
                 self.watch.progress(batch, event.chain_rounds)
+            elif isinstance(event, Note):
+                self.watch.noted(batch, event.sentence)
             elif isinstance(event, Finished):
                 self.running.pop(batch.id).finish()
                 self.watch.finished(batch)

@@ -2,7 +2,8 @@
 
 In:  {"batch": {...}, "store": "...", "checkpoint_every": seconds}
 Out: {"hello": platform, "device": name}, then for each batch {"progress": chain-rounds} now and
-then, and {"done": true} or {"failed": sentence}.
+then, {"note": sentence} where there is something to know, and {"done": true} or
+{"failed": sentence}.
 
 The worker ends when its input does, so it never outlives the process that started it by more than
 one call into a compiled program.
@@ -56,9 +57,24 @@ def _run(message: dict[str, Any], send: Any) -> None:
     checkpoints = FolderCheckpoints(folder, message["checkpoint_every"])
     # All cells are computed before the first is written: as long as one is missing, the
     # checkpoints from which it can be made again are there.
-    for cell, result in list(execute(batch, checkpoints, progress)):
+    outcome = execute(batch, checkpoints, progress, lambda sentence: send(note=sentence))
+    for cell, result in list(outcome):
         store.put(cell, result)
     send(progress=pending)
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong, in one sentence where the reason is known."""
+    from feelgood.memory import GIB, VARIABLE, memory_limit
+
+    if "RESOURCE_EXHAUSTED" in str(error):
+        limit = memory_limit()
+        size = f"{limit / GIB:.1f} GiB" if limit else "what it has"
+        return (
+            f"the device ran out of memory although its chains were thought to fit into {size}: "
+            f"run it again with {VARIABLE} set to fewer GiB."
+        )
+    return f"{type(error).__name__}: {error}"
 
 
 def main() -> None:
@@ -97,7 +113,7 @@ def main() -> None:
             send(failed=str(error))
         except Exception as error:
             traceback.print_exc()
-            send(failed=f"{type(error).__name__}: {error}")
+            send(failed=_in_words(error))
         else:
             send(done=True)
 

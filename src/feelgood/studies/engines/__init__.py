@@ -5,7 +5,7 @@ studies, and the store is the same whichever engine fills it.
 """
 
 from feelgood.errors import FeelgoodError
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Progress
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Note, Progress
 from feelgood.studies.engines.local import LocalEngine
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Finished",
     "LocalEngine",
     "Lost",
+    "Note",
     "Progress",
     "make_engine",
 ]

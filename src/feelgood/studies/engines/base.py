@@ -22,6 +22,13 @@ class Progress(Event):
 
 
 @dataclasses.dataclass(frozen=True)
+class Note(Event):
+    """Something to know about the batch that is no error."""
+
+    sentence: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Finished(Event):
     """All cells of the batch are in the store."""
 

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -13,7 +14,18 @@ from typing import Any
 from feelgood.errors import FeelgoodError
 from feelgood.simulate import usable_cores
 from feelgood.studies.batches import Batch
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Progress
+from feelgood.studies.engines.base import (
+    Engine,
+    Event,
+    Failed,
+    Finished,
+    Lost,
+    Note,
+    Progress,
+)
+
+#: The share of an accelerator's memory that a process reserves, and how JAX is told another.
+_FRACTION, _USUAL_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75
 
 
 @dataclasses.dataclass
@@ -58,6 +70,11 @@ class LocalEngine(Engine):
     def slots(self) -> int:
         return self._slots
 
+    def _environment(self) -> dict[str, str]:
+        """Several workers on one accelerator share what JAX would reserve for one."""
+        share = {_FRACTION: f"{_USUAL_FRACTION / (self._wanted or 1):.4f}"}
+        return {**share, **os.environ} if (self._wanted or 1) > 1 else dict(os.environ)
+
     def _spawn(self) -> _Worker:
         command = [sys.executable, "-m", "feelgood.studies.worker"]
         process = subprocess.Popen(
@@ -66,6 +83,7 @@ class LocalEngine(Engine):
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            env=self._environment(),
         )
         worker = _Worker(process)
         worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
@@ -115,6 +133,8 @@ class LocalEngine(Engine):
                 events.append(Lost(batch, f"its worker ended with code {code}"))
         elif batch is not None and message.get("progress"):
             events.append(Progress(batch, message["progress"]))
+        elif batch is not None and "note" in message:
+            events.append(Note(batch, message["note"]))
         elif batch is not None and "done" in message:
             worker.batch = None
             events.append(Finished(batch))
