@@ -8,10 +8,11 @@ BENCH_VENV := bench/.venv
 BENCH_STAMP := $(BENCH_VENV)/.installed
 PIP_FLAGS := --quiet --disable-pip-version-check
 
-.PHONY: help setup demo test test-all lint bench docs lock clean
+.PHONY: help setup demo results test test-all lint bench docs lock clean
 
 help:
 	@echo "make demo      the paper's main table in short: ours beside the published, and a page"
+	@echo "make results   the pages in docs/results/ from results/, and what was run since"
 	@echo "make test      lint, types and the quick tests"
 	@echo "make test-all  the same with the slow tests"
 	@echo "make bench     speed beside the released package (long: see bench/README.md)"
@@ -32,6 +33,12 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)
 	$(BIN)/feelgood reproduce main --testbed linear-20 --seeds 10 --rounds 2000 \
 		--store results-demo/store --page results-demo/page.html --force
+
+# STORES: folders that studies have written; without any, the pages alone are written again.
+STORES ?= $(wildcard studies/store)
+results: $(STAMP)
+	$(if $(STORES),$(BIN)/python -m showdown collect $(STORES))
+	$(BIN)/python -m showdown pages
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -71,4 +78,4 @@ lock:
 clean:
 	rm -rf $(VENV) .venv-lock $(BENCH_VENV) results-demo build dist
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
-	find src tests bench -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests bench showdown -type d -name __pycache__ -prune -exec rm -rf {} +

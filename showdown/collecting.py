@@ -1,0 +1,113 @@
+"""From stores to `results/`: what some study asks for, each seed once, newer runs first."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from feelgood.errors import FeelgoodError
+from feelgood.paper.published import all_published
+from feelgood.paper.tables import missing, to_row
+from feelgood.studies import Store, plan_cells, read_study
+from showdown import keeping
+from showdown.keeping import Kept, Row
+
+
+@dataclasses.dataclass(frozen=True)
+class Collected:
+    """What a collection did."""
+
+    files: tuple[Path, ...]
+    results: int
+    seeds: int
+    #: Results of the stores that no study asks for: they are left out.
+    unasked: int
+
+
+def collect(
+    stores: Sequence[Path],
+    studies: Path,
+    folder: Path,
+    note: Callable[[str], None] = lambda text: None,
+) -> Collected:
+    """Add the stores' results to the folder and renew what each of them belongs to."""
+    rows: dict[str, dict[int, Row]] = {}
+    for row in keeping.read_rows(folder):
+        rows.setdefault(keeping.key_of_row(row), {})[row["seed"]] = row
+    for store in stores:
+        for result in Store(store, create=False).results():
+            seeds = rows.setdefault(keeping.key_of(result), {})
+            for row in keeping.to_rows(Kept(result)):
+                before = seeds.get(row["seed"])
+                if before is None or before["posterior"] is None or row["posterior"] is not None:
+                    seeds[row["seed"]] = row | _labels(before)
+    _label_studies(rows, studies, note)
+    unasked = [key for key, own in rows.items() if not next(iter(own.values()))["studies"]]
+    for key in unasked:
+        del rows[key]
+    _label_numbers(rows)
+    kept = [row for own in rows.values() for row in own.values()]
+    return Collected(tuple(keeping.write(folder, kept)), len(rows), len(kept), len(unasked))
+
+
+def _labels(before: Row | None) -> Row:
+    """A seed that was run again keeps its labels, in case they cannot be found out here."""
+    return {} if before is None else {k: before[k] for k in ("studies", "numbers")}
+
+
+def _label_studies(
+    rows: dict[str, dict[int, Row]], studies: Path, note: Callable[[str], None]
+) -> None:
+    """Which studies ask for a result. A study that needs absent data keeps what it had."""
+    asked: dict[str, set[str]] = {}
+    unknown = set()
+    for file in sorted(studies.glob("*.toml")):
+        try:
+            cells = read_study(file).study.cells
+        except FeelgoodError as error:
+            note(f"{error} Its results keep their labels.")
+            unknown.add(file.stem)
+            continue
+        for cell in cells:
+            asked.setdefault(keeping.key_of(cell), set()).add(file.stem)
+    for key, own in rows.items():
+        old = {name for row in own.values() for name in row["studies"]} & unknown
+        _set(own.values(), "studies", sorted(old | asked.get(key, set())))
+
+
+def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:
+    """Which published numbers a result stands beside: the paper's own rounds, else the most."""
+    lengths: dict[tuple[str, str], set[int]] = {}
+    for own in rows.values():
+        row = next(iter(own.values()))
+        lengths.setdefault((row["testbed"], row["agent"]), set()).add(row["rounds"])
+    found: dict[str, list[int]] = {}
+    unknown = set()
+    for number, published in enumerate(all_published()):
+        line = to_row(published)
+        if missing(line) is not None:
+            continue
+        here = lengths.get((line.testbed, line.agent), set())
+        for rounds in sorted(here, key=lambda n: (n != line.rounds, -n)):
+            try:
+                (cell,) = plan_cells(
+                    line.testbed,
+                    line.agent,
+                    settings=line.settings,
+                    preset=line.preset,
+                    rounds=rounds,
+                    seeds=1,
+                )
+            except FeelgoodError:
+                unknown.add(number)  # its data set is not here
+                break
+            if keeping.key_of(cell) in rows:
+                found.setdefault(keeping.key_of(cell), []).append(number)
+                break
+    for key, own in rows.items():
+        old = {n for row in own.values() for n in row["numbers"]} & unknown
+        _set(own.values(), "numbers", sorted(old | set(found.get(key, ()))))
+
+
+def _set(rows: Iterable[Row], name: str, value: list[str] | list[int]) -> None:
+    for row in rows:
+        row[name] = value

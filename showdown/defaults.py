@@ -1,0 +1,105 @@
+"""What to use by default, and what it costs."""
+
+from collections.abc import Sequence
+
+from feelgood.results import AgentResult
+from feelgood.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
+from showdown.book import Book, grid, section
+from showdown.effects import FEWEST_SEEDS, enumeration, number
+
+NOT_RUN = "Cannot say: nothing was run for this."
+
+
+def default_choice(book: Book) -> str:
+    """What should a practitioner use?"""
+    return section(
+        "What to use by default, and what does it cost?",
+        "Every agent with the settings it has out of the box. Agents are ranked on every testbed "
+        "seed by seed and the ranks averaged, so that no testbed counts for more.",
+        _part(book, "Linear, logistic and wheel", "question-default"),
+        _part(book, "Data sets", "question-default-data"),
+    )
+
+
+def _part(book: Book, title: str, study: str) -> str:
+    results = book.shelf.of(study)
+    ranking = overall(results)
+    if ranking is None:
+        return section(title, NOT_RUN, depth=3)
+    return section(title, recommendation(results, ranking), _costs(results, ranking), depth=3)
+
+
+def _contenders(results: Sequence[AgentResult]) -> dict[str, dict[str, AgentResult]]:
+    """By testbed, the agents that were run on all of them."""
+    testbeds = list(dict.fromkeys(r.testbed for r in results))
+    by_testbed = {t: {r.agent: r for r in results if r.testbed == t} for t in testbeds}
+    everywhere = set.intersection(*(set(group) for group in by_testbed.values()))
+    return {t: {a: group[a] for a in sorted(everywhere)} for t, group in by_testbed.items()}
+
+
+def overall(results: Sequence[AgentResult]) -> Ranking | None:
+    """The ranking over all testbeds; None where there is too little to rank."""
+    if not results:
+        return None
+    groups = _contenders(results)
+    chosen = [r for group in groups.values() for r in group.values()]
+    if len({r.agent for r in chosen}) < 2:
+        return None
+    seeds = common_seeds(chosen)
+    if len(seeds) < FEWEST_SEEDS:
+        return None
+    return rank_across(
+        {t: {a: values_at(r, seeds) for a, r in group.items()} for t, group in groups.items()}
+    )
+
+
+def recommendation(results: Sequence[AgentResult], ranking: Ranking) -> str:
+    """Who may be the best, and the cheapest of those."""
+    groups = _contenders(results)
+    best = [s.name for s in ranking.standings if s.may_be_best]
+    where = f"over {len(groups)} testbeds, {len(ranking.standings)} agents"
+    names = [f"`{name}`" for name in best]
+    said = f"{where}, {ranking.seeds} seeds, level {ranking.level:g}"
+    if not best:
+        return f"No agent can be recommended: all have diverged chains ({said})."
+    costs = {name: _seconds(groups, name) for name in best}
+    cheapest = min(best, key=lambda name: costs[name])
+    if len(best) == 1:
+        return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, cheapest)}."
+    return (
+        f"No single winner: {enumeration(names)} may be the best ({said}). The cheapest of them is "
+        f"`{cheapest}`; {_cost_text(groups, cheapest)}."
+    )
+
+
+def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:
+    return sum(compute_of(group[agent]).seconds for group in groups.values())
+
+
+def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
+    runs = [group[agent] for group in groups.values()]
+    gradients = [compute_of(r).gradients for r in runs]
+    known = [g for g in gradients if g is not None]
+    rounds = sum(r.rounds for r in runs)
+    micro = 1e6 * _seconds(groups, agent) / rounds
+    tail = f" and {sum(known) / rounds:.0f} gradients" if len(known) == len(runs) else ""
+    return f"a round costs {micro:.3g} µs{tail} a chain, averaged over the testbeds"
+
+
+def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
+    groups = _contenders(results)
+    rows = []
+    for standing in ranking.standings:
+        runs = [group[standing.name] for group in groups.values()]
+        rows.append(
+            [
+                f"`{standing.name}`",
+                f"{standing.mean:.2f}",
+                "yes" if standing.may_be_best else "no",
+                *(number(r.regret.mean) for r in runs),
+                f"{1e6 * _seconds(groups, standing.name) / sum(r.rounds for r in runs):.3g}",
+            ]
+        )
+    header = ("agent", "mean rank", "may be the best", *groups, "µs a round")
+    devices = enumeration(sorted({str(r.provenance.get("device")) for r in results}))
+    return grid(header, rows) + f"\n\nMean final regrets, {ranking.seeds} seeds. Run on {devices}."

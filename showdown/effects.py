@@ -1,0 +1,180 @@
+"""Does one thing help beside another? From paired differences to words, and no further.
+
+A word is said only if the interval allows it. Regret is a loss: a negative difference is a gain.
+"""
+
+import dataclasses
+import enum
+import math
+from collections.abc import Sequence
+
+from feelgood.errors import FeelgoodError
+from feelgood.results import AgentResult
+from feelgood.statistics import Estimate, PairedDifference, compare
+
+#: Fewer common seeds than this say nothing.
+FEWEST_SEEDS = 5
+LEVEL = 0.95
+
+
+class Word(enum.Enum):
+    """What an interval says."""
+
+    HELPS = "helps"
+    HURTS = "hurts"
+    NOTHING = "no difference seen"
+    UNKNOWN = "cannot say"
+
+
+@dataclasses.dataclass(frozen=True)
+class Effect:
+    """`changed` beside `base` over common seeds; `why` says why nothing can be said."""
+
+    label: str
+    changed: AgentResult | None
+    base: AgentResult | None
+    difference: PairedDifference | None
+    better: Estimate | None
+    why: str = ""
+
+    @property
+    def word(self) -> Word:
+        """Helps if the whole interval is below zero, hurts if it is above."""
+        if self.difference is None or self.why:
+            return Word.UNKNOWN
+        if self.difference.high < 0:
+            return Word.HELPS
+        if self.difference.low > 0:
+            return Word.HURTS
+        return Word.NOTHING
+
+    @property
+    def relative(self) -> float:
+        """The difference in units of the base's mean regret on the same seeds."""
+        if self.difference is None or self.base is None:
+            return math.nan
+        mean = self.base.regret.mean
+        return self.difference.mean / mean if mean > 0 else math.nan
+
+
+def effect(label: str, changed: AgentResult | None, base: AgentResult | None) -> Effect:
+    """What `changed` does to the regret of `base`, or why that cannot be said."""
+    if changed is None or base is None:
+        return Effect(label, changed, base, None, None, "not run")
+    try:
+        difference, better = compare(changed, base, level=LEVEL)
+    except FeelgoodError:
+        return Effect(label, changed, base, None, None, "no seed in common")
+    why = ""
+    if difference.dropped:
+        seeds = difference.count + difference.dropped
+        why = f"chains diverged on {difference.dropped} of {seeds} seeds"
+    elif difference.count < FEWEST_SEEDS:
+        why = f"{difference.count} seeds are too few"
+    return Effect(label, changed, base, difference, better, why)
+
+
+# Words ---------------------------------------------------------------------------------------
+
+
+def number(value: float) -> str:
+    """A regret in few characters."""
+    if not math.isfinite(value):
+        return "–"
+    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
+    text = f"{value:,.{digits}f}"
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def signed(value: float) -> str:
+    """The same with its sign."""
+    text = number(value)
+    return f"+{text}" if value > 0 and math.isfinite(value) else text
+
+
+def interval(difference: PairedDifference) -> str:
+    """`−3.1 [−5.0, −1.2]`."""
+    return f"{signed(difference.mean)} [{signed(difference.low)}, {signed(difference.high)}]"
+
+
+def seeds_text(effects: Sequence[Effect]) -> str:
+    """`30 seeds`, or `5 to 30 seeds`."""
+    counts = [e.difference.count for e in effects if e.difference is not None]
+    if not counts:
+        return "no seeds"
+    low, high = min(counts), max(counts)
+    return f"{high} seeds" if low == high else f"{low} to {high} seeds"
+
+
+def enumeration(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def summary(subject: str, effects: Sequence[Effect]) -> str:
+    """One sentence: where `subject` helps, where it hurts, and where nothing can be said."""
+    if not effects:
+        return f"{subject}: cannot say, nothing was run."
+    parts = []
+    for word in Word:
+        members = [e for e in effects if e.word is word]
+        if not members:
+            continue
+        if word is Word.UNKNOWN:
+            shown = [f"{e.label} ({e.why})" for e in members]
+        elif word is Word.NOTHING:
+            shown = [e.label for e in members]
+        else:
+            shown = [f"{e.label} ({interval(e.difference)})" for e in members if e.difference]
+        parts.append(f"{word.value} at {enumeration(shown)}")
+    return f"{subject}: {'; '.join(parts)} ({seeds_text(effects)})."
+
+
+def tally(effects: Sequence[Effect]) -> str:
+    """How many effects have which word."""
+    counts = {word: sum(e.word is word for e in effects) for word in Word}
+    return ", ".join(f"{word.value} {n}" for word, n in counts.items() if n)
+
+
+def tally_sentence(subject: str, effects: Sequence[Effect]) -> str:
+    """`subject: of 12 pairs it helps in 1, hurts in 8, …`."""
+    if not effects:
+        return f"{subject}: cannot say, no pair was run."
+    pairs = "one pair" if len(effects) == 1 else f"{len(effects)} pairs"
+    return f"{subject}: of {pairs}, {tally(effects)} ({seeds_text(effects)})."
+
+
+HEADER = (
+    "testbed",
+    "what",
+    "regret",
+    "beside",
+    "difference, 95 % interval",
+    "relative",
+    "better on",
+    "seeds",
+    "verdict",
+)
+
+
+def table(effects: Sequence[Effect]) -> str:
+    """The effects as a Markdown table."""
+    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|--:|--:|--:|--:|--:|--:|---|"]
+    for e in effects:
+        run = e.changed or e.base
+        cells = [run.testbed if run else "–", e.label]
+        if e.difference is None or e.better is None or e.changed is None or e.base is None:
+            cells += ["–"] * 6
+        else:
+            share = signed(100 * e.relative) if math.isfinite(e.relative) else "–"
+            cells += [
+                number(e.changed.regret.mean),
+                number(e.base.regret.mean),
+                interval(e.difference),
+                f"{share} %",
+                f"{100 * e.better.value:.0f} % of seeds",
+                str(e.difference.count),
+            ]
+        cells.append(f"{e.word.value}: {e.why}" if e.why else e.word.value)
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,88 @@
+"""All pages from `results/` alone: texts first, then the figures that they ask for."""
+
+from pathlib import Path
+
+from feelgood.report.charts import render
+from showdown import defaults, groups, published, questions
+from showdown.book import Book, items
+from showdown.keeping import read
+from showdown.shelf import Shelf
+from showdown.slimming import slim
+
+INTRODUCTION = """# Results
+
+The whole experiment of "Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte
+Carlo Showdown" (NeurIPS 2025), run again, and the questions that it leaves open. Every number and
+every verdict on these pages is computed from the files in [`results/`](../../results/README.md) by
+`make results`; the studies behind them are in [`studies/`](../../studies/README.md).
+
+*Helps* and *hurts* mean that the 95 % bootstrap interval of the paired difference in final regret
+lies wholly below or above zero; *no difference seen* means that it does not, not that there is
+none. Agents meet the same contexts and the same noise on a seed. Of twenty differences that do not
+exist, one is seen by chance. Brackets hold intervals; regret is a loss, so lower is better."""
+
+PAGES = "Pages: " + " · ".join(
+    [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]
+    + ["[posteriors](posterior.md)"]
+)
+
+
+def build(book: Book) -> dict[str, str]:
+    """The pages' texts by file name."""
+    front = [
+        INTRODUCTION,
+        PAGES,
+        "## In short\n\n" + items(in_short(book)),
+        questions.feel_good(book),
+        questions.smoothing(book),
+        questions.preconditioning(book),
+        questions.metropolis(book),
+        questions.underdamping(book),
+        questions.posterior(book),
+        questions.compute(book),
+        published.reproduction(book),
+        defaults.default_choice(book),
+    ]
+    texts = {"README.md": "\n\n".join(front) + "\n"}
+    for group in groups.GROUPS:
+        texts[f"{group.name}.md"] = groups.group_page(book, group)
+    texts["posterior.md"] = groups.posterior_page(book)
+    return texts
+
+
+def in_short(book: Book) -> list[str]:
+    """The bonus, the default, the reproduction: one sentence each."""
+    kinds = {"linear": questions.LINEAR, "logistic": questions.LOGISTIC, "neural": questions.NEURAL}
+    bonus = [
+        questions.tally_sentence(
+            f"The feel-good bonus in {name} bandits, over all λ and b that were tried",
+            questions.bonus_effects(book, studies),
+        )
+        for name, studies in kinds.items()
+    ]
+    results = book.shelf.of("question-default")
+    ranking = defaults.overall(results)
+    advice = (
+        "What to use by default: cannot say yet."
+        if ranking is None
+        else f"What to use by default: {defaults.recommendation(results, ranking)}"
+    )
+    return [*bonus, advice, published.share_sentence(published.comparisons(book.shelf))]
+
+
+def write_pages(results: Path, out: Path) -> list[Path]:
+    """Write texts and figures; figures that no page asks for any more are removed."""
+    book = Book(Shelf(read(results)))
+    content: dict[str, bytes] = {name: text.encode() for name, text in build(book).items()}
+    for name, draw in book.figures.items():
+        content[name] = slim(render(draw(), "svg").decode()).encode()
+    for old in out.glob("figures/*.svg"):
+        if f"figures/{old.name}" not in content:
+            old.unlink()
+    written = []
+    for name, data in content.items():
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        written.append(path)
+    return written

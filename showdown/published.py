@@ -1,0 +1,74 @@
+"""Ours beside the published numbers: comparisons from the shelf, counts, what differs and why."""
+
+import functools
+from collections.abc import Sequence
+
+from feelgood.paper.published import all_published
+from feelgood.paper.tables import TITLES, to_row
+from feelgood.report.tables import LEVEL, Comparison, Verdict, compare_row
+from showdown.book import Book, grid, items, section
+from showdown.effects import number
+from showdown.shelf import Shelf
+
+NO_REASON = "no reason is known"
+
+
+@functools.lru_cache(maxsize=4)
+def comparisons(shelf: Shelf) -> tuple[Comparison, ...]:
+    """One for each of the published numbers, in the paper's order."""
+    return tuple(
+        compare_row(to_row(published), shelf.by_number.get(i, "it has not been run"))
+        for i, published in enumerate(all_published())
+    )
+
+
+def counted(found: Sequence[Comparison]) -> dict[Verdict, int]:
+    """How many have which verdict."""
+    return {v: sum(c.verdict is v for c in found) for v in Verdict}
+
+
+def share_sentence(found: Sequence[Comparison]) -> str:
+    """How many of the comparable numbers agree."""
+    counts = counted(found)
+    comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+    if not comparable:
+        return f"None of {len(found)} published numbers has been compared yet."
+    unknown = sum(c.reason == NO_REASON for c in found)
+    return (
+        f"Of {len(found)} published numbers {comparable} were compared: {counts[Verdict.AGREES]} "
+        f"agree ({100 * counts[Verdict.AGREES] / comparable:.0f} %), {counts[Verdict.DIFFERS]} "
+        f"differ, {unknown} of them for no known reason. {counts[Verdict.NOT_COMPARABLE]} cannot "
+        f"be compared, {counts[Verdict.NOT_RUN]} were not run."
+    )
+
+
+def reproduction(book: Book) -> str:
+    """Which published numbers could be reproduced?"""
+    found = comparisons(book.shelf)
+    rows = []
+    for name in TITLES:
+        own = [c for c in found if c.row.published.table == name]
+        rows.append([f"`{name}`", str(len(own)), *(str(n) for n in counted(own).values())])
+    rows.append(["all", str(len(found)), *(str(n) for n in counted(found).values())])
+    header = ("table", "numbers", *(v.value for v in Verdict))
+    return section(
+        "Which published numbers could be reproduced?",
+        share_sentence(found),
+        f"Welch's test of equal means at level {LEVEL:g} for each number: [how to read the "
+        "verdicts](../verdicts.md). The group pages have every number with its reason.",
+        grid(header, rows),
+        section("Different for no known reason", unexplained(found), depth=3),
+    )
+
+
+def unexplained(found: Sequence[Comparison]) -> str:
+    """The rows that differ without a reason."""
+    lines = [
+        f"`{c.row.published.table}`, {c.row.testbed}, {c.row.label}, "
+        f"{c.row.published.metric.replace('_', ' ')}: ours {number(c.ours.mean)} ± "
+        f"{number(c.ours.std)} ({c.ours.count} seeds), published {number(c.row.published.mean)} ± "
+        f"{number(c.row.published.std)} ({c.row.published.seeds} seeds)."
+        for c in found
+        if c.reason == NO_REASON and c.ours is not None
+    ]
+    return items(lines) or "None."

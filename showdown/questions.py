@@ -1,0 +1,412 @@
+"""The questions of the front page, each answered by a function from what is on the shelf.
+
+Every sentence that judges is computed; what is written by hand says only what was asked.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from feelgood.report import charts
+from feelgood.results import AgentResult
+from feelgood.statistics import bootstrap, compute_of
+from showdown.book import Book, folded, grid, items, section
+from showdown.effects import (
+    FEWEST_SEEDS,
+    Effect,
+    Word,
+    effect,
+    enumeration,
+    interval,
+    number,
+    summary,
+    table,
+    tally_sentence,
+)
+from showdown.shelf import is_sound, settings_text, unpreconditioned, unsmoothed
+
+LINEAR = ("question-lambda",)
+LOGISTIC = ("question-lambda-logistic",)
+NEURAL = ("question-lambda-neural",)
+NOT_RUN = "Cannot say: nothing was run for this."
+
+
+def _in_order(results: Iterable[AgentResult]) -> list[AgentResult]:
+    """By testbed, agent, and the swept settings as numbers."""
+
+    def key(r: AgentResult) -> tuple[object, ...]:
+        swept = (r.settings.get(name, 0.0) for name in ("lam", "b", "s", "steps", "gamma", "beta"))
+        return (r.testbed, r.agent, not is_sound(r), *(float(v) for v in swept))
+
+    return sorted(results, key=key)
+
+
+def _grouped(
+    effects: Sequence[Effect], name: Callable[[AgentResult], str]
+) -> dict[str, list[Effect]]:
+    groups: dict[str, list[Effect]] = {}
+    for e in effects:
+        if e.changed is not None:
+            groups.setdefault(name(e.changed), []).append(e)
+    return groups
+
+
+def _whose(r: AgentResult) -> str:
+    return f"`{r.agent}` on {r.testbed}, {'sound' if is_sound(r) else 'the paper’s'} steps"
+
+
+# The bonus -----------------------------------------------------------------------------------
+
+
+def bonus_effects(book: Book, studies: Sequence[str]) -> list[Effect]:
+    """Agents with a bonus beside themselves without it."""
+    return [
+        effect(settings_text(r, ("lam", "b")), r, book.shelf.plain(r))
+        for r in _in_order(book.shelf.of(*studies))
+        if r.settings.get("lam", 0) > 0 and _has_bonus(r)
+    ]
+
+
+def _has_bonus(r: AgentResult) -> bool:
+    return "fg" in r.agent
+
+
+def _bonus_part(book: Book, title: str, about: str, studies: Sequence[str], figure: str) -> str:
+    effects = bonus_effects(book, studies)
+    if not effects:
+        return section(title, about, NOT_RUN, depth=3)
+    sentences = [summary(name, own) for name, own in _grouped(effects, _whose).items()]
+    drawn = [r for r in book.shelf.of(*studies) if _has_bonus(r)]
+    image = book.figure(
+        figure, f"Mean final regret over λ, {title.lower()}.", lambda: charts.sweep_charts(drawn)
+    )
+    return section(
+        title, about, items(sentences), image, folded("All pairs", table(effects)), depth=3
+    )
+
+
+def _paper_bonus(book: Book) -> str:
+    """The published grids of λ, at the paper's settings."""
+    studies = sorted(
+        {s for k in book.shelf.kept for s in k.studies if s.startswith("table-lambda-")}
+    )
+    sentences = []
+    for study in studies:
+        effects = bonus_effects(book, [study])
+        by_weight = _grouped(effects, lambda r: settings_text(r, ("lam",)))
+        title = study.removeprefix("table-")
+        for weight, own in by_weight.items():
+            sentences.append(tally_sentence(f"`{title}`, {weight}", own))
+    about = "Agents of the paper's λ tables, at its settings, each beside its twin without bonus."
+    return section("At the paper's settings", about, items(sentences) or NOT_RUN, depth=3)
+
+
+def _cap(book: Book) -> str:
+    about = (
+        "λ and b together on linear-20, sound steps, beside the agent without bonus; then a cap "
+        "that binds beside b = 1000 at the same λ."
+    )
+    runs = _in_order(book.shelf.of("question-cap"))
+    if not runs:
+        return section("The cap b", about, NOT_RUN, depth=3)
+    effects = bonus_effects(book, ["question-cap"])
+    sentences = [
+        summary(f"The bonus at {weight}", own)
+        for weight, own in _grouped(effects, lambda r: settings_text(r, ("lam",))).items()
+    ]
+    caps = []
+    for r in runs:
+        if r.settings["b"] < 1000:
+            free = [t for t in book.shelf.twins(r, r.agent, ("b",)) if t.settings["b"] == 1000]
+            caps.append(effect(settings_text(r, ("lam", "b")), r, free[0] if free else None))
+    image = book.figure(
+        "cap", "Mean final regret over λ and b on linear-20.", lambda: charts.sweep_charts(runs)
+    )
+    return section(
+        "The cap b",
+        about,
+        items([*sentences, summary("A cap beside b = 1000", caps)]),
+        image,
+        folded("All pairs", table([*effects, *caps])),
+        depth=3,
+    )
+
+
+def feel_good(book: Book) -> str:
+    """Does the bonus help?"""
+    return section(
+        "Does the feel-good bonus help?",
+        _bonus_part(
+            book,
+            "Linear bandits",
+            "Sound settings, β = 1, b = 1000: the cap does not bind.",
+            LINEAR,
+            "lambda-linear",
+        ),
+        _bonus_part(
+            book,
+            "Logistic bandits",
+            "The Bernoulli likelihood, with sound settings and with the paper's steps.",
+            LOGISTIC,
+            "lambda-logistic",
+        ),
+        _bonus_part(
+            book,
+            "Neural bandits",
+            "The paper's settings of each data set, λ and b swept.",
+            NEURAL,
+            "lambda-neural",
+        ),
+        _paper_bonus(book),
+        _cap(book),
+    )
+
+
+# Smoothing, preconditioning, Metropolis, damping ---------------------------------------------
+
+
+def smoothing(book: Book) -> str:
+    """Does smoothing matter?"""
+    shelf = book.shelf
+
+    def pairs(results: Iterable[AgentResult]) -> list[Effect]:
+        out = []
+        for r in _in_order(results):
+            agent = unsmoothed(r.agent)
+            if agent is not None:
+                twin = shelf.twin(r, agent)
+                out.append(effect(settings_text(r, ("lam", "b", "s")), r, twin))
+        return out
+
+    binding = pairs(shelf.of("question-smoothing"))
+    free = [
+        e
+        for e in pairs(
+            k.result for k in shelf.kept if any(s.startswith("table-") for s in k.studies)
+        )
+        if e.base is not None and e.changed is not None and e.changed.settings.get("b", 0) >= 1000
+    ]
+    by_s = _grouped(binding, lambda r: settings_text(r, ("s",)))
+    return section(
+        "Does smoothing matter?",
+        "A smoothed agent beside the plain one at the same λ and b, where the cap binds. At "
+        "b = 1000 both are the same function, so that a difference there is one of rounding.",
+        items([summary(f"Smoothing with {s}", own) for s, own in by_s.items()]) or NOT_RUN,
+        tally_sentence("At b = 1000, in the paper's tables", free),
+        folded("All pairs", table(binding)) if binding else "",
+    )
+
+
+def preconditioning(book: Book) -> str:
+    """Does preconditioning help at equal temperature?"""
+    effects = []
+    for r in _in_order(book.shelf.of("question-preconditioning", "question-preconditioning-paper")):
+        agent = unpreconditioned(r.agent)
+        if agent is not None:
+            effects.append(effect(f"`{r.agent}`", r, book.shelf.twin(r, agent)))
+    groups = _grouped(
+        effects, lambda r: f"{r.testbed}, {'sound' if is_sound(r) else 'the paper’s'} steps"
+    )
+    return section(
+        "Does preconditioning help at equal temperature?",
+        "Each agent beside its twin without preconditioner, at the same β, step and number of "
+        "gradients. The published pairs differ in β by a factor of ten.",
+        items([summary(f"Preconditioning on {where}", own) for where, own in groups.items()])
+        or NOT_RUN,
+        folded("All pairs", table(effects)) if effects else "",
+    )
+
+
+def metropolis(book: Book) -> str:
+    """Does the correction, or the warm-up, explain MALATS's win?"""
+    results = _in_order(book.shelf.of("question-metropolis"))
+    sentences, effects = [], []
+    for testbed, sound in dict.fromkeys((r.testbed, is_sound(r)) for r in results):
+        here = [r for r in results if (r.testbed, is_sound(r)) == (testbed, sound)]
+
+        def find(
+            agent: str, here: Sequence[AgentResult] = here, **settings: int
+        ) -> AgentResult | None:
+            fitting = (
+                r
+                for r in here
+                if r.agent == agent and all(r.settings[k] == v for k, v in settings.items())
+            )
+            return next(fitting, None)
+
+        langevin, plain = find("lmcts", steps=25), find("malats", warmup_steps=0)
+        warmed = find("malats", warmup_steps=20)
+        own = [
+            effect("MALA with warm-up beside LMC", warmed, langevin),
+            effect("correction alone (MALA without warm-up beside LMC)", plain, langevin),
+            effect("warm-up alone (MALA with beside without)", warmed, plain),
+            effect("5 steps of LMC beside 25", find("lmcts", steps=5), langevin),
+        ]
+        effects += own
+        steps = "sound" if sound else "the paper’s"
+        words = [f"{e.label}: {_said(e)}" for e in own]
+        sentences.append(f"{testbed}, {steps} steps. {'; '.join(words)}.")
+    return section(
+        "Does the Metropolis correction, or MALA's warm-up, explain MALATS's win?",
+        "The same target throughout. The published MALATS opens every round with 20 steps of plain "
+        "gradient descent and makes 5 steps of MALA.",
+        items(sentences) or NOT_RUN,
+        folded("All pairs", table(effects)) if effects else "",
+    )
+
+
+def _said(e: Effect) -> str:
+    if e.word is Word.UNKNOWN or e.difference is None:
+        return f"cannot say ({e.why})"
+    return f"{e.word.value} ({interval(e.difference)}, {e.difference.count} seeds)"
+
+
+def underdamping(book: Book) -> str:
+    """Does underdamping hurt when the kernel is right?"""
+    effects = [
+        effect(settings_text(r, ("gamma",)), r, book.shelf.twin(r, "lmcts", ("step",)))
+        for r in _in_order(book.shelf.of("question-underdamping"))
+        if r.agent == "ulmcts"
+    ]
+    groups = _grouped(effects, lambda r: r.testbed)
+    return section(
+        "Does underdamping hurt when the kernel is right?",
+        "Underdamped beside overdamped Langevin dynamics: the same target and the same number of "
+        "gradients, sound steps for each.",
+        items([summary(f"Underdamping on {t}", own) for t, own in groups.items()]) or NOT_RUN,
+        folded("All pairs", table(effects)) if effects else "",
+    )
+
+
+# Compute -------------------------------------------------------------------------------------
+
+
+def compute(book: Book) -> str:
+    """How does regret go with compute?"""
+    results = _in_order(book.shelf.of("question-compute"))
+    if not results:
+        return section("How does regret go with compute?", NOT_RUN)
+    sentences = []
+    for agent in dict.fromkeys(r.agent for r in results if "steps" in r.settings):
+        runs = [r for r in results if r.agent == agent]
+        most = max(runs, key=lambda r: r.settings["steps"])
+        effects = [effect(str(r.settings["steps"]), r, most) for r in runs if r is not most]
+        sentences.append(_enough(agent, most, effects))
+    rows = []
+    for r in results:
+        cost, mean = compute_of(r), bootstrap(np.asarray(r.final_regret, np.float64))
+        rows.append(
+            [
+                f"`{r.agent}`",
+                str(r.settings.get("steps", "–")),
+                "–" if cost.gradients is None else f"{cost.gradients:,.0f}",
+                f"{cost.seconds:.3g}",
+                f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]",
+                str(mean.count),
+                str(r.provenance.get("device", "")),
+            ]
+        )
+    header = ("agent", "steps a round", "gradients", "seconds a chain", "regret", "seeds", "device")
+    image = book.figure(
+        "compute",
+        "Mean final regret against gradient evaluations of a chain on linear-20.",
+        lambda: charts.regret_against_compute(results),
+    )
+    return section(
+        "How does regret go with compute?",
+        "Inner steps a round on linear-20, sound settings. Seconds are a chain's share of its run.",
+        items(sentences),
+        image,
+        folded("All runs", grid(header, rows)),
+    )
+
+
+def _enough(agent: str, most: AgentResult, effects: Sequence[Effect]) -> str:
+    """The fewest steps that are not seen to be worse than the most."""
+    top = most.settings["steps"]
+    known = [e for e in effects if e.word is not Word.UNKNOWN]
+    if not known:
+        return f"`{agent}`: cannot say how many steps are enough."
+    worse = [e for e in known if e.word is Word.HURTS]
+    equal = [e for e in known if e.word is not Word.HURTS]
+    count = f"{known[0].difference.count} seeds" if known[0].difference else ""
+    if not worse:
+        return f"`{agent}`: no number of steps is seen to be worse than {top} ({count})."
+    shown = enumeration([f"{e.label} ({_plain_interval(e)})" for e in worse])
+    tail = (
+        f"the fewest steps that are not seen to be worse are {equal[0].label} "
+        f"({_plain_interval(equal[0])})"
+        if equal
+        else f"none of the others is as good as {top}"
+    )
+    return f"`{agent}`: beside {top} steps a round, worse are {shown}; {tail} ({count})."
+
+
+def _plain_interval(e: Effect) -> str:
+    return interval(e.difference) if e.difference is not None else "–"
+
+
+# Posterior error -----------------------------------------------------------------------------
+
+
+def posterior_runs(book: Book) -> list[AgentResult]:
+    """Runs whose draws were measured along the way."""
+    return [r for r in _in_order(k.result for k in book.shelf.kept) if r.posterior is not None]
+
+
+def posterior(book: Book) -> str:
+    """How does regret go with posterior error?"""
+    title = "How does regret go with posterior error?"
+    runs = posterior_runs(book)
+    if not runs:
+        return section(title, NOT_RUN)
+    return section(
+        title,
+        "Draws were measured against the exact posterior along the run; the error is the squared "
+        "2-Wasserstein distance in the posterior's own units, mean over the measured rounds "
+        "([all measures](posterior.md)).",
+        items(rank_sentences(runs)),
+    )
+
+
+def posterior_error(r: AgentResult, measure: str = "wasserstein2") -> np.ndarray:
+    """Of each seed: the mean of the measure over the rounds at which it was taken."""
+    assert r.posterior is not None
+    return np.nanmean(r.posterior.value[measure], axis=1)
+
+
+def rank_sentences(runs: Sequence[AgentResult]) -> list[str]:
+    """Whether settings with larger error have larger regret: rank correlation, seed by seed."""
+    out = []
+    for testbed in dict.fromkeys(r.testbed for r in runs):
+        here = [r for r in runs if r.testbed == testbed]
+        seeds = sorted(set.intersection(*(set(r.seeds) for r in here)))
+        if len(here) < 3 or len(seeds) < FEWEST_SEEDS:
+            out.append(f"{testbed}: cannot say from {len(here)} runs and {len(seeds)} seeds.")
+            continue
+        places = [[r.seeds.index(s) for s in seeds] for r in here]
+        regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
+        error = np.stack([posterior_error(r)[p] for r, p in zip(here, places, strict=True)])
+        whole = np.isfinite(regret).all(axis=0) & np.isfinite(error).all(axis=0)
+        each = np.array([_spearman(regret[:, i], error[:, i]) for i in np.flatnonzero(whole)])
+        mean = bootstrap(each)
+        word = "cannot say whether they go together"
+        if mean.count >= FEWEST_SEEDS:
+            word = (
+                "larger error goes with larger regret"
+                if mean.low > 0
+                else "larger error goes with smaller regret"
+                if mean.high < 0
+                else "no connection is seen"
+            )
+        out.append(
+            f"{testbed}, {len(here)} settings: {word}; rank correlation {mean.value:.2f} "
+            f"[{mean.low:.2f}, {mean.high:.2f}] ({mean.count} seeds)."
+        )
+    return out
+
+
+def _spearman(a: np.ndarray, b: np.ndarray) -> float:
+    from feelgood.statistics import average_ranks
+
+    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
