@@ -15,6 +15,40 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
+class PosteriorAlong:
+    """How far an agent's draws were from the exact posterior, at some rounds of its runs.
+
+    By measure (`feelgood.posterior.MEASURES`): its value, what exact draws would show, and the
+    Monte Carlo standard error. NaN where a chain had diverged or was not measured.
+    """
+
+    rounds: Int[np.ndarray, " points"]
+    value: Mapping[str, Float[np.ndarray, "seeds points"]]
+    expected: Mapping[str, Float[np.ndarray, "seeds points"]]
+    error: Mapping[str, Float[np.ndarray, "seeds points"]]
+
+    def seeds(self, chosen: slice) -> "PosteriorAlong":
+        """Of some of the seeds."""
+        parts = {
+            part: {name: v[chosen] for name, v in getattr(self, part).items()}
+            for part in ("value", "expected", "error")
+        }
+        return PosteriorAlong(rounds=self.rounds, **parts)
+
+    def of_seed(self, i: int) -> list[dict[str, Any]]:
+        """One record a measure, in plain types; NaN becomes null."""
+        return [
+            {
+                "measure": name,
+                "values": _plain(values[i]),
+                "expected": _plain(self.expected[name][i]),
+                "errors": _plain(self.error[name][i]),
+            }
+            for name, values in self.value.items()
+        ]
+
+
+@dataclasses.dataclass(frozen=True)
 class AgentResult:
     """One agent with one setting on one testbed, over all seeds. Leading axis: seeds."""
 
@@ -36,6 +70,8 @@ class AgentResult:
     diverged_at: Int[np.ndarray, " seeds"]
     compile_s: float
     run_s: float
+    #: Measures of the draws along the run, where they were asked for (`posterior_every`).
+    posterior: PosteriorAlong | None = None
     #: Where, when and with what it was run; empty for results that come from no store.
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -99,11 +135,18 @@ class AgentResult:
                 for name, values in self.health.items()
             },
             "ess": _plain(self.ess),
+            **self._posterior_json(),
             "status": self.status,
             "diverged_at": [int(t) if t >= 0 else None for t in self.diverged_at],
             "compile_s": round(self.compile_s, 6),
             "run_s": round(self.run_s, 6),
         }
+
+    def _posterior_json(self) -> dict[str, Any]:
+        if self.posterior is None:
+            return {}
+        measures = [self.posterior.of_seed(i) for i in range(len(self.seeds))]
+        return {"posterior": {"rounds": self.posterior.rounds.tolist(), "seeds": measures}}
 
 
 def _over_seeds(reduce: Any, values: Float[np.ndarray, "seeds points"]) -> Any:
@@ -114,6 +157,18 @@ def _over_seeds(reduce: Any, values: Float[np.ndarray, "seeds points"]) -> Any:
 
 def _plain(values: Any) -> list[float | None]:
     return [float(v) if np.isfinite(v) else None for v in np.asarray(values)]
+
+
+def posterior_columns() -> list[tuple[str, Any]]:
+    """The Arrow columns of `PosteriorAlong`, null where nothing was measured."""
+    import pyarrow as pa
+
+    numbers = pa.list_(pa.float64())
+    measure = [("values", numbers), ("expected", numbers), ("errors", numbers)]
+    return [
+        ("posterior_rounds", pa.list_(pa.int64())),
+        ("posterior", pa.list_(pa.struct([("measure", pa.string()), *measure]))),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,6 +240,8 @@ class RunResult:
                 "diverged_at": int(r.diverged_at[i]) if r.diverged_at[i] >= 0 else None,
                 "curve_rounds": r.curve_rounds.tolist(),
                 "curve_regret": r.curve[i].tolist(),
+                "posterior_rounds": None if r.posterior is None else r.posterior.rounds.tolist(),
+                "posterior": None if r.posterior is None else r.posterior.of_seed(i),
             }
             for r in self.results
             for i, seed in enumerate(r.seeds)
@@ -204,6 +261,7 @@ class RunResult:
                 ("diverged_at", pa.int64()),
                 ("curve_rounds", pa.list_(pa.int64())),
                 ("curve_regret", pa.list_(pa.float64())),
+                *posterior_columns(),
             ]
         )
         return pa.Table.from_pylist(rows, schema=schema)

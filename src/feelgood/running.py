@@ -16,9 +16,9 @@ from feelgood.compiling import keep_compiled_programs
 from feelgood.errors import FeelgoodError
 from feelgood.paper import preset_settings
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
-from feelgood.results import AgentResult, RunResult
+from feelgood.results import AgentResult, PosteriorAlong, RunResult
 from feelgood.settings import settings_of
-from feelgood.simulate import simulate
+from feelgood.simulate import Outcome, simulate
 from feelgood.types import Spec
 
 MAX_ROUNDS = 100_000_000
@@ -146,6 +146,7 @@ def run_each(
     seeds: Seeds = 10,
     settings: Mapping[str, Values] | None = None,
     preset: str | None = None,
+    posterior_every: int | None = None,
     progress: Progress | None = None,
 ) -> Iterator[AgentResult]:
     """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
@@ -177,8 +178,16 @@ def run_each(
         for variant in _variants(agent, values):
             by_shape.setdefault(jax.tree.structure(variant.policy), []).append(variant)
         groups += by_shape.values()
+    if posterior_every is not None:
+        from feelgood.posterior.along import check_every, require_measurable
+
+        posterior_every = check_every(posterior_every, horizon)
+        for variant in itertools.chain.from_iterable(groups):
+            require_measurable(variant.agent, variant.policy, name, problem)
     keep_compiled_programs()
-    return _run_groups(name, problem, problem_settings, groups, horizon, chosen, progress)
+    return _run_groups(
+        name, problem, problem_settings, groups, horizon, chosen, posterior_every, progress
+    )
 
 
 def _run_groups(
@@ -188,8 +197,14 @@ def _run_groups(
     groups: list[list[_Variant]],
     horizon: int,
     chosen: tuple[int, ...],
+    posterior_every: int | None,
     progress: Progress | None,
 ) -> Iterator[AgentResult]:
+    watch = None
+    if posterior_every is not None:
+        from feelgood.posterior.along import posterior_watch
+
+        watch = posterior_watch(posterior_every, name, problem)
     for group in groups:
         label = group[0].agent
         total = len(group) * len(chosen) * horizon
@@ -203,7 +218,12 @@ def _run_groups(
 
         advance(0)
         outcome = simulate(
-            problem, [v.policy for v in group], rounds=horizon, seeds=chosen, progress=advance
+            problem,
+            [v.policy for v in group],
+            rounds=horizon,
+            seeds=chosen,
+            progress=advance,
+            along=watch,
         )
         for g, variant in enumerate(group):
             yield AgentResult(
@@ -221,10 +241,21 @@ def _run_groups(
                 curve=outcome.curve[g],
                 health={k: v[g] for k, v in outcome.health.items()},
                 ess=outcome.ess[g],
+                posterior=measured_posterior(outcome, g),
                 diverged_at=outcome.diverged_at[g],
                 compile_s=outcome.compile_s,
                 run_s=outcome.run_s,
             )
+
+
+def measured_posterior(outcome: Outcome, setting: int) -> PosteriorAlong | None:
+    """The measures along the runs of one setting; None where none were asked for."""
+    if not outcome.along:
+        return None
+    from feelgood.posterior.along import collect
+
+    values = {name: values[setting] for name, values in outcome.along.items()}
+    return collect(outcome.along_rounds, values)
 
 
 def run(
@@ -235,6 +266,7 @@ def run(
     seeds: Seeds = 10,
     settings: Mapping[str, Values] | None = None,
     preset: str | None = None,
+    posterior_every: int | None = None,
     progress: Progress | None = None,
 ) -> RunResult:
     """Run agents on a testbed and return everything that was measured.
@@ -250,6 +282,8 @@ def run(
       where the setting is a number. `{"testbed": {...}}` sets the testbed's.
     - `preset`: `"paper"` for the paper's settings of these agents on this testbed; `settings`
       given by hand win over it.
+    - `posterior_every`: compare every agent's draws with its exact posterior every so many rounds
+      (linear testbeds with Gaussian noise, agents that draw parameters); the run stays the same.
     - `progress`: called with (agent, chain-rounds done, chain-rounds in all).
 
     **Example:**
@@ -268,6 +302,7 @@ def run(
                 seeds=seeds,
                 settings=settings,
                 preset=preset,
+                posterior_every=posterior_every,
                 progress=progress,
             )
         )

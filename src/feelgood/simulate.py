@@ -72,6 +72,24 @@ class Checkpoints(Protocol):
         """Keep this group's progress instead of what was saved before."""
 
 
+@runtime_checkable
+class Along(Protocol):
+    """Measures that are taken along a run. They must leave the run as it is."""
+
+    @property
+    def every(self) -> int:
+        """Rounds between two measurements; the last round of the run is measured too."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the values that `measure` returns."""
+
+    def measure(
+        self, policy: Policy, keys: AnyKey, state: Any, t: int
+    ) -> tuple[Float[np.ndarray, "names chains"], float]:
+        """All values of every chain after round `t`, and the seconds that compiling took."""
+
+
 class Outcome(NamedTuple):
     """What one group of chains did; the leading axes are settings and seeds."""
 
@@ -85,6 +103,9 @@ class Outcome(NamedTuple):
     health: dict[str, Float[np.ndarray, "settings seeds points"]]
     #: Effective sample size of REDRAWS draws at the end, of the slowest parameter; NaN: none drawn.
     ess: Float[np.ndarray, "settings seeds"]
+    #: What was measured along the run, by name, and after which rounds; empty: nothing.
+    along: dict[str, Float[np.ndarray, "settings seeds moments"]]
+    along_rounds: Int[np.ndarray, " moments"]
     compile_s: float
     run_s: float
 
@@ -465,10 +486,45 @@ def _block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
     return max(1, min(enough, MAX_BLOCK, BLOCK_BYTES // per_round))
 
 
+class _Measured:
+    """What is measured along the run of one group of chains."""
+
+    def __init__(self, along: Along | None, rounds: int, chains: int) -> None:
+        self._along = along
+        self.names = () if along is None else along.names
+        moments = [] if along is None else [*range(along.every, rounds, along.every), rounds]
+        self.rounds = np.array(moments, np.int64)
+        self.values = np.full((len(self.names), chains, len(moments)), np.nan)
+
+    def next_after(self, done: int, stop: int) -> int:
+        """The round of the next measurement, or `stop` if that comes first."""
+        later = self.rounds[self.rounds > done]
+        return min(stop, int(later[0])) if len(later) else stop
+
+    def take(self, policy: Policy, keys: AnyKey, state: Any, done: int) -> float:
+        """Measure, if this round is to be measured; returns the seconds that compiling took."""
+        (now,) = np.nonzero(self.rounds == done)
+        if self._along is None or not len(now):
+            return 0.0
+        values, seconds = self._along.measure(policy, keys, state, done)
+        self.values[:, :, now[0]] = values
+        return seconds
+
+    def save(self) -> dict[str, np.ndarray]:
+        """What was measured so far, as a named array."""
+        return {} if self._along is None else {"along": self.values}
+
+    def load(self, saved: Mapping[str, np.ndarray]) -> None:
+        """Go on from what `save` returned."""
+        if self._along is not None:
+            self.values = np.array(saved["along"])
+
+
 class _Finished(NamedTuple):
     """What a group of chains leaves behind."""
 
     tally: Tally
+    measured: _Measured
     diverged_at: Int[np.ndarray, " chains"]
     ess: Float[np.ndarray, " chains"]
     compile_s: float
@@ -517,7 +573,11 @@ class _GroupRun:
         return sizes.reshape(-1, self.chains).min(axis=0)
 
     def run(
-        self, advance: Callable[[int], None], checkpoints: Checkpoints | None, index: int
+        self,
+        advance: Callable[[int], None],
+        checkpoints: Checkpoints | None,
+        index: int,
+        along: Along | None,
     ) -> "_Finished":
         """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise.
 
@@ -528,10 +588,12 @@ class _GroupRun:
         playing, keys = self._compiled(begin, *start_args, quickly=True)(*start_args)
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
         tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
+        measured = _Measured(along, self.rounds, self.chains)
         saved = checkpoints.load(index) if checkpoints is not None else None
         if saved is not None:
             playing = self._restored(playing, saved)
             tally.load(saved)
+            measured.load(saved)
             advance(tally.done * self.chains)
         count = FIRST_CALL
         while tally.done < self.rounds:
@@ -543,7 +605,7 @@ class _GroupRun:
             block, means = self._block(first)
             noise = self._noise(keys, first)
             while tally.done < stop:
-                count = min(count, stop - tally.done)
+                count = min(count, measured.next_after(tally.done, stop) - tally.done)
                 call = (playing, self.policy, keys, block, noise, first)
                 window = (np.int32(tally.done - start), np.int32(count))
                 program = self._compiled(_play, *call, *window, donate=(0,))
@@ -551,8 +613,10 @@ class _GroupRun:
                 playing, record = program(*call, *window)
                 self._take_in(tally, record, means, tally.done - start, count)
                 seconds = time.perf_counter() - began
+                self.compile_s += measured.take(self.policy, keys, playing.state, tally.done)
                 if checkpoints is not None and tally.done < self.rounds and checkpoints.due(index):
-                    checkpoints.save(index, {**tally.save(), **_leaves(playing, room)})
+                    so_far = {**tally.save(), **measured.save(), **_leaves(playing, room)}
+                    checkpoints.save(index, so_far)
                 advance(count * self.chains)
                 count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
         if saved is not None and "ess" in saved:
@@ -561,9 +625,9 @@ class _GroupRun:
             ess = self._ess(playing, keys)
             if checkpoints is not None:
                 last = _leaves(playing, self._room(self.rounds - 1))
-                checkpoints.save(index, {**tally.save(), **last, "ess": ess})
+                checkpoints.save(index, {**tally.save(), **measured.save(), **last, "ess": ess})
         diverged_at = np.asarray(playing.diverged_at).reshape(self.chains)
-        return _Finished(tally, diverged_at, ess, self.compile_s)
+        return _Finished(tally, measured, diverged_at, ess, self.compile_s)
 
     def _room(self, round_: int) -> int:
         """How many observations the policy has room for while it plays this round."""
@@ -633,6 +697,7 @@ def simulate(
     workers: int | None = None,
     checkpoints: Checkpoints | None = None,
     notify: Callable[[str], None] = say,
+    along: Along | None = None,
 ) -> Outcome:
     """Run one agent, with one or many settings, over all `seeds`.
 
@@ -646,6 +711,8 @@ def simulate(
     - `checkpoints`: where to leave progress, and to look for it first. How chains are grouped
       depends on `workers`, and on an accelerator on its memory: give the same to go on.
     - `notify`: called with a sentence when the chains do not fit into memory together.
+    - `along`: what to measure every so many rounds, such as `feelgood.posterior.posterior_watch`;
+      the run itself is the same bits with and without.
     """
     settings = [policies] if isinstance(policies, Policy) else list(policies)
     if not settings or not len(seeds) or rounds < 1:
@@ -694,7 +761,7 @@ def simulate(
         if not policy.laned and not single:
             policy = Lifted(one=policy, swept=swept)
         run = _GroupRun(testbed, policy, [seeds[i] for i in group.seeds], len(chosen), rounds)
-        return run.run(advance, checkpoints, index)
+        return run.run(advance, checkpoints, index, along)
 
     began = time.perf_counter()
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
@@ -724,7 +791,7 @@ def _gather(
 ) -> Outcome:
     """Put the groups' chains back into their places."""
     first = finished[0].tally
-    points = len(first.grid)
+    points, moments = len(first.grid), finished[0].measured.rounds
     size = (settings, seeds)
     out = Outcome(
         grid=first.grid,
@@ -736,10 +803,12 @@ def _gather(
         diverged_at=np.empty(size, np.int64),
         health={name: np.empty((*size, points)) for name in first.health_names},
         ess=np.empty(size),
+        along={name: np.empty((*size, len(moments))) for name in finished[0].measured.names},
+        along_rounds=moments,
         compile_s=compile_s,
         run_s=max(run_s, 0.0),
     )
-    for group, (tally, diverged_at, ess, _) in zip(groups, finished, strict=True):
+    for group, (tally, measured, diverged_at, ess, _) in zip(groups, finished, strict=True):
         health = tally.health_means()
         chain = 0
         for g in group.settings:
@@ -753,6 +822,8 @@ def _gather(
                 out.ess[g, n] = ess[chain]
                 for name, values in health.items():
                     out.health[name][g, n] = values[chain]
+                for name, values in zip(measured.names, measured.values, strict=True):
+                    out.along[name][g, n] = values[chain]
                 chain += 1
     # A diverged chain has no regret to report from the round on in which it diverged.
     for g, n in zip(*np.nonzero(out.diverged_at >= 0), strict=True):

@@ -65,6 +65,9 @@ def run(
     preset: Annotated[
         str | None, typer.Option(help="paper: the paper's settings; see docs/reproducing.md.")
     ] = None,
+    posterior_every: Annotated[
+        int | None, typer.Option(help="Measure the agents' posteriors every so many rounds.")
+    ] = None,
     health: Annotated[
         bool, typer.Option("--health", help="Show how the samplers did, too.")
     ] = False,
@@ -102,6 +105,7 @@ def run(
             seeds=seeds,
             settings=given,
             preset=preset,
+            posterior_every=posterior_every,
             progress=report,
         )
         prepare_output(targets, force)

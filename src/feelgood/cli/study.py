@@ -23,6 +23,13 @@ FileArgument = Annotated[Path, typer.Argument(help="The study file (TOML); see d
 StoreOption = Annotated[
     Path | None, typer.Option("--store", help="Results folder; default: as the file says.")
 ]
+PosteriorOption = Annotated[
+    int | None,
+    typer.Option(
+        "--posterior-every",
+        help="Measure the agents' posteriors every so many rounds; default: as the file says.",
+    ),
+]
 
 
 def use_no_accelerator() -> None:
@@ -45,6 +52,7 @@ def view() -> Console:
 def run_command(
     file: FileArgument,
     store: StoreOption = None,
+    posterior_every: PosteriorOption = None,
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     workers: Annotated[
         int | None, typer.Option(help="Batches at once; default: one a core, or one on a GPU.")
@@ -63,7 +71,7 @@ def run_command(
 
     use_no_accelerator()
     use_data(data)
-    given = read_study(file)
+    given = read_study(file, posterior_every)
     place = Store(store or given.store)
     try:
         with study_watcher(errors) as watcher:
@@ -92,7 +100,9 @@ def run_command(
 
 
 @study.command("show")
-def show_command(file: FileArgument, store: StoreOption = None) -> None:
+def show_command(
+    file: FileArgument, store: StoreOption = None, posterior_every: PosteriorOption = None
+) -> None:
     """What is done, running and missing, and how long the rest will take."""
     from feelgood.cli.progress import duration
     from feelgood.simulate import usable_cores
@@ -100,7 +110,7 @@ def show_command(file: FileArgument, store: StoreOption = None) -> None:
     from feelgood.studies.status import status
 
     use_no_accelerator()
-    given = read_study(file)
+    given = read_study(file, posterior_every)
     place = store or given.store
     out = view()
     if not (place / "manifest.jsonl").exists():
@@ -137,6 +147,7 @@ def export_command(
     format_: Annotated[str, typer.Option("--format", help="parquet, csv or arrow.")] = "parquet",
     out: Annotated[Path | None, typer.Option(help="File to write; default: NAME.FORMAT.")] = None,
     store: StoreOption = None,
+    posterior_every: PosteriorOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write all finished cells of a study as one file, one row a seed."""
@@ -146,7 +157,7 @@ def export_command(
     if format_ not in FORMATS:
         raise FeelgoodError(f"unknown format '{format_}': use {', '.join(FORMATS)}.")
     use_no_accelerator()
-    given = read_study(file)
+    given = read_study(file, posterior_every)
     target = out or Path(f"{given.study.name}.{format_}")
     place = Store(store or given.store, create=False)
     table = place.table(given.study.cells)

@@ -1,6 +1,6 @@
 """How good are the posteriors? Draws of agents against exact laws, with Monte Carlo errors."""
 
-from feelgood.posterior.along import measure_state
+from feelgood.posterior.along import PosteriorWatch, measure_state, posterior_watch
 from feelgood.posterior.analysis import (
     PAPER_FIGURE,
     AgentPosterior,
@@ -23,6 +23,7 @@ __all__ = [
     "Calibration",
     "Comparison",
     "Law",
+    "PosteriorWatch",
     "Row",
     "Verdict",
     "analyse",
@@ -35,4 +36,5 @@ __all__ = [
     "measure",
     "measure_state",
     "own_target",
+    "posterior_watch",
 ]

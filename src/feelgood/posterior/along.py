@@ -5,25 +5,38 @@ chain's repeated draws in place of parallel chains. The state is not changed: th
 nothing had been measured.
 """
 
-from typing import Any
+import dataclasses
+import operator
+from collections.abc import Mapping
+from typing import Any, SupportsIndex
 
 import equinox as eqx
+import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from feelgood import lanes
 from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
 from feelgood.policies.ridge import RidgePolicy
+from feelgood.posterior.analysis import fresh_contexts
 from feelgood.posterior.chains import redraw
-from feelgood.posterior.laws import Moments, exact_posterior
-from feelgood.posterior.measures import Row, measure
-from feelgood.posterior.settings import PRECISION
-from feelgood.protocols import Policy
+from feelgood.posterior.laws import Moments, exact_posterior, require_normal
+from feelgood.posterior.measures import MEASURES, Row, measure
+from feelgood.posterior.settings import PRECISION, noise_of
+from feelgood.protocols import Policy, Testbed
+from feelgood.results import PosteriorAlong
 from feelgood.types import Spec
 
 #: Batches of a chain's draws, and draws a batch.
 BATCHES, BATCH = 20, 10
+#: Fresh contexts on which the choice of arms is compared: fewer than at the end of a run.
+CONTEXTS = 64
+#: Keys of measuring are those of rounds from here on, which no run reaches.
+AFTER_ALL_ROUNDS = 2**30
+#: What is kept of a row, and how the engine names it: `bias`, `bias.expected`, `bias.error`.
+PARTS = {"": "value", ".expected": "expected", ".error": "error"}
 
 
 class _Redrawer(eqx.Module):
@@ -32,13 +45,18 @@ class _Redrawer(eqx.Module):
     draws: int = eqx.field(static=True)
 
     def __call__(
-        self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
+        self, policy: Policy, keys: AnyKey, state: Any, t: Int[Array, ""]
     ) -> Float[Array, "draws parameters *lanes"]:
-        return redraw(policy, keys, state, self.draws, first)[0]
+        own = lanes.fold_in(keys, t + AFTER_ALL_ROUNDS)
+        return redraw(policy, own, state, self.draws, 0)[0]
 
 
 def state_moments(policy: Policy, state: Any) -> Moments:
     """Σ x xᵀ and Σ r x that a state holds, with its lanes as a leading axis: [lanes, blocks, …]."""
+    if not _keeps_sums(policy, state):
+        raise FeelgoodError(
+            f"{type(policy).__name__} keeps no sums of its observations: measure another agent."
+        )
     if isinstance(policy, RidgePolicy):
         factor = np.asarray(state.ridge.factor, np.float64)
         white = np.asarray(state.ridge.white, np.float64)
@@ -47,15 +65,11 @@ def state_moments(policy: Policy, state: Any) -> Moments:
         eye = np.eye(dim)[:, :, None, None]
         gram = np.einsum("ikbl,jkbl->ijbl", factor, factor) - np.asarray(policy.rho) * eye
         moment = np.einsum("ikbl,kbl->ibl", factor, white.reshape(dim, white.shape[1], -1))
-    elif hasattr(state, "data"):
+    else:
         gram = np.asarray(state.data.stats.gram, np.float64)
         gram = gram.reshape(*gram.shape[:3], -1)
         moment = np.asarray(state.data.stats.moment, np.float64)
         moment = moment.reshape(*moment.shape[:2], -1)
-    else:
-        raise FeelgoodError(
-            f"{type(policy).__name__} keeps no sums of its observations: measure another agent."
-        )
     return Moments(
         gram=np.moveaxis(gram, (3, 2), (0, 1)), moment=np.moveaxis(moment, (2, 1), (0, 1))
     )
@@ -74,15 +88,13 @@ def measure_state(
     batches: int = BATCHES,
     batch: int = BATCH,
 ) -> list[list[Row]]:
-    """Measures of all arms together after round `t`, one list a chain (lane).
+    """Measures of all arms together after round `t`, one list a chain (lane); none if it diverged.
 
     `state` and `keys` are those of a running group (`feelgood.simulate.Playing.state` and its
-    keys); draws use the keys of rounds from `t` + 2³⁰ on, which no run reaches.
+    keys); draws use random numbers of their own.
     """
-    first = np.int32(t + 2**30)
-    args = (policy, keys, state, first)
-    program, _ = compiled(_Redrawer(draws=batches * batch), *args, quickly=True)
-    drawn = np.asarray(program(*args), np.float64)
+    args = (policy, keys, state, np.int32(t))
+    drawn = np.asarray(_redrawer(batches * batch, *args)[0](*args), np.float64)
     drawn = drawn.reshape(batches, batch, spec.dim, spec.blocks, -1)
     drawn = np.moveaxis(drawn, (4, 0, 1, 3, 2), (0, 1, 2, 3, 4))
     moments = state_moments(policy, state)
@@ -97,3 +109,96 @@ def measure_state(
         )
         for i, own in enumerate(drawn)
     ]
+
+
+def _redrawer(draws: int, *args: Any) -> tuple[Any, float]:
+    """The program that draws, and the seconds that its compilation took."""
+    return compiled(_Redrawer(draws=draws), *args, quickly=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class PosteriorWatch:
+    """Measures the chains of a run every so many rounds; see `feelgood.simulate.Along`."""
+
+    every: int
+    spec: Spec
+    noise: float
+    contexts: Float[np.ndarray, "many *context"]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the values that `measure` returns."""
+        return tuple(name + part for name in MEASURES for part in PARTS)
+
+    def measure(
+        self, policy: Policy, keys: AnyKey, state: Any, t: int
+    ) -> tuple[Float[np.ndarray, "names chains"], float]:
+        """All measures of every chain after round `t`, and the seconds that compiling took."""
+        _, seconds = _redrawer(BATCHES * BATCH, policy, keys, state, np.int32(t))
+        chains = measure_state(
+            policy, keys, state, self.spec, t, noise=self.noise, contexts=self.contexts
+        )
+        out = np.full((len(MEASURES), len(PARTS), len(chains)), np.nan)
+        where = {name: i for i, name in enumerate(MEASURES)}
+        for chain, rows in enumerate(chains):
+            for row in rows:
+                out[where[row.measure], :, chain] = [getattr(row, p) for p in PARTS.values()]
+        return out.reshape(-1, len(chains)), seconds
+
+
+def posterior_watch(every: int, name: str, testbed: Testbed) -> PosteriorWatch:
+    """What measures runs on this testbed every so many rounds."""
+    noise = require_linear(name, testbed)
+    return PosteriorWatch(every, testbed.spec, noise, fresh_contexts(testbed, 0, CONTEXTS))
+
+
+def collect(
+    rounds: Int[np.ndarray, " points"], values: Mapping[str, Float[np.ndarray, "seeds points"]]
+) -> PosteriorAlong:
+    """What the engine recorded, put together again by measure."""
+    parts = {kept: {name: values[name + part] for name in MEASURES} for part, kept in PARTS.items()}
+    return PosteriorAlong(rounds=rounds, **parts)
+
+
+# ---- what can be measured -------------------------------------------------------------------
+
+
+def check_every(every: Any, rounds: int) -> int:
+    """A number of rounds between two measurements that makes sense."""
+    whole = isinstance(every, SupportsIndex) and not isinstance(every, bool)
+    if not whole or not 1 <= operator.index(every) <= rounds:
+        raise FeelgoodError(
+            f"posterior_every = {every!r} is not allowed: use 1 to {rounds:,}, the rounds of the "
+            "run."
+        )
+    return operator.index(every)
+
+
+def require_linear(name: str, testbed: Testbed) -> float:
+    """The noise of a linear-Gaussian testbed; any other is refused."""
+    fields = getattr(jax.eval_shape(testbed.init, jax.random.key(0)), "_fields", ())
+    if "theta" not in fields or testbed.spec.rewards != "squared":
+        raise FeelgoodError(
+            f"{name} is not linear with Gaussian noise, so there is no exact posterior to measure "
+            "against: use linear-N or planted, or leave posterior_every out."
+        )
+    return noise_of(name, testbed)
+
+
+def require_measurable(agent: str, policy: Policy, testbed: str, problem: Testbed) -> None:
+    """Refuse a run whose posterior cannot be measured."""
+    require_linear(testbed, problem)
+    require_normal(policy, problem.spec)
+    key = jax.random.key(0)
+    state = jax.eval_shape(lambda p: p.reserve(p.init(key, problem.spec), 1), policy)
+    drawn = jax.eval_shape(lambda p, s: p.redraw(key, s), policy, state)
+    if drawn is None or not _keeps_sums(policy, state):
+        raise FeelgoodError(
+            f"{agent} draws no parameters of a linear model, so it has no posterior to measure: "
+            "name agents such as lints or lmcts, or leave posterior_every out."
+        )
+
+
+def _keeps_sums(policy: Policy, state: Any) -> bool:
+    """Whether a state tells Σ x xᵀ and Σ r x of what its agent has seen."""
+    return isinstance(policy, RidgePolicy) or hasattr(getattr(state, "data", None), "stats")

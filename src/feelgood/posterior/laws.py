@@ -80,6 +80,11 @@ class Law:
         """L with L Lᵀ the covariance."""
         return np.linalg.cholesky(self.covariance)
 
+    def only(self, blocks: slice) -> "Law":
+        """The law of some of the blocks."""
+        draws = None if self.draws is None else self.draws[:, blocks]
+        return Law(self.mean[blocks], self.covariance[blocks], draws, self.size)
+
     def whiten(self, draws: Float[np.ndarray, "*many blocks dim"]) -> np.ndarray:
         """Draws in units in which this law has mean 0 and covariance I."""
         inverse = np.linalg.inv(self.factor)

@@ -100,9 +100,8 @@ def measure(
     """All measures of draws of parallel chains against a law.
 
     With `contexts`, fresh ones, also the probability of choosing each arm; without `by_arm` only
-    the measures of all arms together, in a tenth of the time. The chains must be
-    independent of each other; use batches of one long chain only if they are much longer than its
-    correlation time.
+    the measures of all arms together. The chains must be independent of each other; use batches of
+    one long chain only if they are much longer than its correlation time.
     """
     chains, count = draws.shape[:2]
     if chains < FEWEST_CHAINS:
@@ -118,9 +117,9 @@ def measure(
     noise = float(np.sqrt(1.0 + chains * count / law.size))
     arms = range(draws.shape[2] if by_arm else 0)
     rows: list[Row] = []
-    for block in arms:
-        rows += _of_block(white[:, :, block], law, block, signs, noise, seed)
-    rows += _of_all(white, law, signs, noise)
+    for arm in [*arms, None]:
+        own = slice(None) if arm is None else slice(arm, arm + 1)
+        rows += _of_blocks(arm, white[:, :, own], law.only(own), signs, noise, seed)
     if contexts is not None:
         rows.append(_choice(draws, law, spec, contexts, signs, noise, seed))
     sizes, agreement = effective_draws(draws), split_rhat(draws)
@@ -189,68 +188,61 @@ def _t_test(offset: float, error: float, chains: int) -> float:
     return float(2.0 * special.stdtr(chains - 1, -abs(offset / error)))
 
 
-def _of_block(
-    white: Float[np.ndarray, "chains draws dim"],
+def _of_blocks(
+    arm: int | None,
+    white: Float[np.ndarray, "chains draws blocks dim"],
     law: Law,
-    block: int,
     signs: np.ndarray,
     noise: float,
     seed: int,
 ) -> list[Row]:
-    """All measures of one arm."""
-    dim = white.shape[-1]
+    """All measures of one arm, or of all together: averages over arms, or sums where they add."""
+    chains, _, blocks, dim = white.shape
     radius = np.sum(white**2, axis=-1)
     rows = [
-        _bias(block, white.mean(axis=1), signs, noise),
-        _average("trace", block, radius.mean(axis=1) / dim, 1.0, noise),
-        _log_determinant(block, white, noise),
+        _bias(arm, white.mean(axis=1).reshape(chains, -1), signs, noise),
+        _average("trace", arm, radius.mean(axis=(1, 2)) / dim, 1.0, noise),
+        _log_determinant(arm, white, noise),
     ]
     for name, side in (("largest", -1), ("smallest", 0)):
-        rows.append(_average(name, block, _along(white, side), 1.0, noise))
-    rows.append(_wasserstein(block, white, law.factor[block], signs, noise))
-    rows.append(_shape(block, white, law, signs, noise, seed))
+        rows.append(_average(name, arm, _along(white, side), 1.0, noise))
+    rows.append(_wasserstein(arm, white, law.factor, signs, noise))
+    rows.append(_shape(arm, white, law, signs, noise, seed))
     for name, share in (("cover50", 0.5), ("cover90", 0.9)):
-        inside = radius < _radius(law, block, share)
-        rows.append(_average(name, block, inside.mean(axis=1), share, noise))
+        limits = np.array([_radius(law, block, share) for block in range(blocks)])
+        rows.append(_average(name, arm, (radius < limits).mean(axis=(1, 2)), share, noise))
     return rows
 
 
-def _of_all(
-    white: Float[np.ndarray, "chains draws blocks dim"], law: Law, signs: np.ndarray, noise: float
-) -> list[Row]:
-    """All arms together: those measures that add up over arms."""
-    chains = len(white)
-    radius = np.sum(white**2, axis=-1)
-    rows = [
-        _bias(None, white.mean(axis=1).reshape(chains, -1), signs, noise),
-        _average("trace", None, radius.mean(axis=(1, 2)) / white.shape[-1], 1.0, noise),
-    ]
-    for name, share in (("cover50", 0.5), ("cover90", 0.9)):
-        limits = np.array([_radius(law, block, share) for block in range(white.shape[2])])
-        rows.append(_average(name, None, (radius < limits).mean(axis=(1, 2)), share, noise))
-    return rows
+def _squares(white: Float[np.ndarray, "chains draws blocks dim"]) -> np.ndarray:
+    """Mean of z zᵀ of every chain and block."""
+    return np.einsum("cnbi,cnbj->cbij", white, white, optimize=True) / white.shape[1]
 
 
-def _along(white: Float[np.ndarray, "chains draws dim"], side: int) -> np.ndarray:
+def _along(white: Float[np.ndarray, "chains draws blocks dim"], side: int) -> np.ndarray:
     """Mean squares of every second chain along the widest (−1) or narrowest (0) direction.
 
     The direction comes from the other chains, so exact draws give 1 on average, with an error that
     the chains measured show: the extreme eigenvalues of one sample covariance have neither.
     """
-    squares = np.einsum("cni,cnj->cij", white, white, optimize=True) / white.shape[1]
-    direction = np.linalg.eigh(squares[::2].mean(axis=0))[1][:, side]
-    return direction @ squares[1::2] @ direction
+    squares = _squares(white)
+    values, vectors = np.linalg.eigh(squares[::2].mean(axis=0))
+    block = values[:, side].argmax() if side else values[:, side].argmin()
+    direction = vectors[block, :, side]
+    return direction @ squares[1::2, block] @ direction
 
 
-def _log_determinant(block: int, white: np.ndarray, noise: float) -> Row:
+def _log_determinant(
+    arm: int | None, white: Float[np.ndarray, "chains draws blocks dim"], noise: float
+) -> Row:
     """With its bias removed and its error by the jackknife over chains."""
     chains, count = white.shape[:2]
     total = float(chains * count)
-    sums, squares = white.sum(axis=1), np.einsum("cni,cnj->cij", white, white, optimize=True)
+    sums, squares = white.sum(axis=1), count * _squares(white)
 
     def value(total: float, mean: np.ndarray, square: np.ndarray) -> Any:
         covariance = square / total - mean[..., :, None] * mean[..., None, :]
-        return np.linalg.slogdet(covariance)[1]
+        return np.linalg.slogdet(covariance)[1].sum(axis=-1)
 
     whole = value(total, sums.sum(axis=0) / total, squares.sum(axis=0))
     rest = total - count
@@ -259,10 +251,10 @@ def _log_determinant(block: int, white: np.ndarray, noise: float) -> Row:
         corrected = float(chains * whole - (chains - 1) * without.mean())
         error = float(np.sqrt((chains - 1.0) / chains * np.sum((without - without.mean()) ** 2)))
     if not np.isfinite(corrected) or not np.isfinite(error):
-        return Row("log_determinant", block, -np.inf, 0.0, np.nan, 0.0)
+        return Row("log_determinant", arm, -np.inf, 0.0, np.nan, 0.0)
     error *= noise
     p_value = _t_test(corrected, error, chains)
-    return Row("log_determinant", block, corrected, 0.0, error, p_value)
+    return Row("log_determinant", arm, corrected, 0.0, error, p_value)
 
 
 # ---- distances ------------------------------------------------------------------------------
@@ -308,44 +300,53 @@ def _bias(
 
 
 def _wasserstein(
-    block: int, white: np.ndarray, factor: np.ndarray, signs: np.ndarray, noise: float
+    arm: int | None,
+    white: Float[np.ndarray, "chains draws blocks dim"],
+    factor: Float[np.ndarray, "blocks dim dim"],
+    signs: np.ndarray,
+    noise: float,
 ) -> Row:
-    """‖m − μ‖² + tr(S + Σ − 2(Σ^½ S Σ^½)^½), in the parameters' own units."""
-    dim = white.shape[-1]
-    squares = np.einsum("cni,cnj->cij", white, white, optimize=True) / white.shape[1]
-    offsets = np.concatenate([white.mean(axis=1)[:, None], squares - np.eye(dim)], axis=1)
-    inner = factor.T @ factor
+    """‖m − μ‖² + tr(S + Σ − 2(Σ^½ S Σ^½)^½), in the parameters' own units, summed over blocks."""
+    eye = np.eye(white.shape[-1])
+    offsets = np.concatenate([white.mean(axis=1)[:, :, None], _squares(white) - eye], axis=2)
+    inner = np.swapaxes(factor, 1, 2) @ factor
 
     def distance(offset: np.ndarray) -> np.ndarray:
-        mean, excess = offset[:, 0], offset[:, 1:]
-        covariance = np.eye(dim) + excess - mean[:, :, None] * mean[:, None, :]
+        mean, excess = offset[:, :, 0], offset[:, :, 1:]
+        covariance = eye + excess - mean[..., :, None] * mean[..., None, :]
         roots = np.linalg.eigvalsh(inner @ covariance @ inner)
         middle = np.sqrt(np.maximum(roots, 0.0)).sum(axis=-1)
-        traces = np.einsum("ij,nji->n", inner, np.eye(dim) + covariance)
-        moved = np.einsum("ij,ni,nj->n", inner, mean, mean)
-        return np.maximum(moved + traces - 2.0 * middle, 0.0)
+        traces = np.einsum("bij,nbji->nb", inner, eye + covariance)
+        moved = np.einsum("bij,nbi,nbj->nb", inner, mean, mean)
+        return np.maximum(moved + traces - 2.0 * middle, 0.0).sum(axis=-1)
 
     # Not tested: what it is made of, means and variances, is, and with exact tests.
-    row = _distance("wasserstein2", block, offsets, signs, noise, distance)
+    row = _distance("wasserstein2", arm, offsets, signs, noise, distance)
     return row._replace(p_value=None)
 
 
-def _standardised(white: Float[np.ndarray, "*many dim"]) -> np.ndarray:
-    """Draws with their own mean and covariance removed."""
-    flat = white.reshape(-1, white.shape[-1])
-    covariance = np.cov(flat.T) + 1e-12 * np.eye(flat.shape[1])
-    inverse = np.linalg.inv(np.linalg.cholesky(covariance))
-    return ((flat - flat.mean(axis=0)) @ inverse.T).reshape(white.shape)
+def _standardised(white: Float[np.ndarray, "*many blocks dim"]) -> np.ndarray:
+    """Draws with the mean and covariance of each block removed."""
+    flat = white.reshape(-1, *white.shape[-2:])
+    centred = flat - flat.mean(axis=0)
+    covariance = np.einsum("nbi,nbj->bij", centred, centred, optimize=True) / (len(flat) - 1.0)
+    inverse = np.linalg.inv(np.linalg.cholesky(covariance + 1e-12 * np.eye(flat.shape[-1])))
+    return np.einsum("bij,nbj->nbi", inverse, centred, optimize=True).reshape(white.shape)
 
 
-def _below(values: Float[np.ndarray, "*many draws directions"]) -> np.ndarray:
-    """The distribution function on the grid, [*many, directions, grid]."""
-    ordered = np.moveaxis(values, -2, -1)
+def _below(values: Float[np.ndarray, "*many draws blocks directions"]) -> np.ndarray:
+    """The distribution function on the grid, [*many, blocks, directions, grid]."""
+    ordered = np.moveaxis(values, -3, -1)
     return (ordered[..., None, :] <= GRID[:, None]).mean(axis=-1)
 
 
 def _shape(
-    block: int, white: np.ndarray, law: Law, signs: np.ndarray, noise: float, seed: int
+    arm: int | None,
+    white: Float[np.ndarray, "chains draws blocks dim"],
+    law: Law,
+    signs: np.ndarray,
+    noise: float,
+    seed: int,
 ) -> Row:
     """∫ |F − F_exact| along random directions, of draws with mean 0 and covariance I."""
     generator = np.random.default_rng([seed, 4])
@@ -353,8 +354,7 @@ def _shape(
     directions /= np.linalg.norm(directions, axis=0)
     exact: Any = special.ndtr(GRID)
     if law.draws is not None:
-        own = law.whiten(law.draws)[:, block]
-        exact = _below(_standardised(own) @ directions)
+        exact = _below(_standardised(law.whiten(law.draws)) @ directions)
     along = _standardised(white) @ directions
     offsets = _below(along) - exact
     # All chains together have mean 0 and variance 1 along every direction, each alone has not: take
@@ -365,11 +365,11 @@ def _shape(
     spacing = GRID[1] - GRID[0]
     return _distance(
         "shape",
-        block,
+        arm,
         offsets,
         signs,
         noise,
-        lambda offset: spacing * np.abs(offset).sum(axis=-1).mean(axis=-1),
+        lambda offset: spacing * np.abs(offset).sum(axis=-1).mean(axis=(-2, -1)),
     )
 
 

@@ -95,7 +95,8 @@ def _shape(cell: Cell) -> str:
     rules = AGENTS[cell.agent].settings
     fixed = {name: value for name, value in cell.settings.items() if rules[name].static}
     testbed = [cell.testbed, dict(cell.testbed_settings)]
-    return json.dumps([testbed, cell.agent, fixed, cell.rounds], sort_keys=True)
+    run = [cell.agent, fixed, cell.rounds, cell.posterior_every]
+    return json.dumps([testbed, *run], sort_keys=True)
 
 
 class Claim:

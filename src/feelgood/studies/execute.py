@@ -18,6 +18,7 @@ from feelgood.memory import say
 from feelgood.plugins import load_plugins
 from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.results import AgentResult
+from feelgood.running import measured_posterior
 from feelgood.simulate import simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
@@ -38,6 +39,11 @@ def execute(
     load_plugins(batch.plugins)
     first = batch.cells[0]
     testbed = TESTBEDS[first.testbed].build(first.testbed_settings)
+    watch = None
+    if first.posterior_every is not None:
+        from feelgood.posterior.along import posterior_watch
+
+        watch = posterior_watch(first.posterior_every, first.testbed, testbed)
     for part, cells in enumerate(_parts(batch)):
         began = time.time()
         policies = [AGENTS[c.agent].build(c.settings) for c in cells[0]]
@@ -51,6 +57,7 @@ def execute(
             workers=1,  # the same work for the same bits, whatever the machine; see `engines`
             checkpoints=checkpoints.of(str(part)),
             notify=notify,
+            along=watch,
         )
         chains = len(policies) * len(seeds)
         stamp = provenance() | {
@@ -63,6 +70,7 @@ def execute(
         for column in cells:
             high = low + len(column[0].seeds)
             for g, cell in enumerate(column):
+                measured = measured_posterior(outcome, g)
                 yield (
                     cell,
                     AgentResult(
@@ -80,6 +88,7 @@ def execute(
                         curve=outcome.curve[g, low:high],
                         health={k: v[g, low:high] for k, v in outcome.health.items()},
                         ess=outcome.ess[g, low:high],
+                        posterior=measured and measured.seeds(slice(low, high)),
                         diverged_at=outcome.diverged_at[g, low:high],
                         # The cell's share, so that the seconds of a batch's cells add up to it.
                         compile_s=outcome.compile_s * len(cell.seeds) / chains,

@@ -18,7 +18,7 @@ from pydantic import (
 
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.plugins import load_plugins
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.studies.spec import Cell, Study, plan_cells, with_posterior
 
 MAX_FILE_BYTES = 1_000_000
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -56,6 +56,7 @@ class _Content(BaseModel):
     rounds: int | None = None
     seeds: int | str | list[int] = 10
     preset: str | None = None
+    posterior_every: int | None = None
     plugins: list[str] = []
     table: str | list[str] | None = None
     testbeds: _Tables = {}
@@ -89,8 +90,8 @@ class StudyFile:
     store: Path
 
 
-def read_study(path: str | Path) -> StudyFile:
-    """Read and check a study file."""
+def read_study(path: str | Path, posterior_every: int | None = None) -> StudyFile:
+    """Read and check a study file; `posterior_every` wins over what it says."""
     file = Path(path)
     try:
         content = _Content.model_validate(tomllib.loads(_text(file)))
@@ -111,7 +112,9 @@ def read_study(path: str | Path) -> StudyFile:
     try:
         load_plugins(plugins)
         cells = _cells(content) if content.table is None else _cells_of_tables(content)
-        study = Study(name, tuple(cells), plugins)
+        every = content.posterior_every if posterior_every is None else posterior_every
+        chosen = cells if every is None else with_posterior(cells, every)
+        study = Study(name, tuple(chosen), plugins)
     except FeelgoodError as error:
         raise FeelgoodError(f"{file}: {error}") from None
     return StudyFile(study, store)
@@ -156,6 +159,7 @@ def _first_problem(error: ValidationError) -> str:
         "preset": "a text",
         "table": "the name of a table, such as main, or a list of names",
         "rounds": "a whole number",
+        "posterior_every": "a whole number",
         "seeds": 'a whole number, a range such as "0:100", or a list of whole numbers',
         "plugins": "a list of texts",
     }.get(parts[0] if parts else "", "a number, a text, true or false, or a list of such")

@@ -8,10 +8,11 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from feelgood.errors import FeelgoodError
+from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.running import (
     Seeds,
     Values,
@@ -39,10 +40,12 @@ class Cell:
     settings: Values
     rounds: int
     seeds: tuple[int, ...]
+    #: Rounds between two measurements of the posterior; None: it is not measured.
+    posterior_every: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The whole specification."""
-        return {
+        spec = {
             "version": RESULTS_VERSION,
             "testbed": self.testbed,
             "testbed_settings": dict(self.testbed_settings),
@@ -51,6 +54,9 @@ class Cell:
             "rounds": self.rounds,
             "seeds": list(self.seeds),
         }
+        if self.posterior_every is not None:
+            spec["posterior_every"] = self.posterior_every
+        return spec
 
     @classmethod
     def from_json(cls, spec: Mapping[str, Any]) -> "Cell":
@@ -62,6 +68,7 @@ class Cell:
             settings=spec["settings"],
             rounds=spec["rounds"],
             seeds=tuple(spec["seeds"]),
+            posterior_every=spec.get("posterior_every"),
         )
 
     @functools.cached_property
@@ -129,6 +136,7 @@ def plan_cells(
     rounds: int | None = None,
     seeds: Seeds = 10,
     testbed_settings: Values | None = None,
+    posterior_every: int | None = None,
 ) -> list[Cell]:
     """The cells of one agent on one testbed; settings that are lists make a grid.
 
@@ -145,8 +153,29 @@ def plan_cells(
     horizon = parse_rounds(problem.rounds if rounds is None else rounds)
     blocks = seed_blocks(parse_seeds(seeds))
     variants = resolve_variants(agent, settings or {}, preset, name, problem.spec, horizon)
-    return [
+    cells = [
         Cell(name, resolved, agent, variant, horizon, block)
         for variant in variants
         for block in blocks
     ]
+    return cells if posterior_every is None else with_posterior(cells, posterior_every)
+
+
+def with_posterior(cells: Iterable[Cell], every: int) -> list[Cell]:
+    """The same cells, their posteriors measured every so many rounds; refused where that cannot be.
+
+    They are other cells than those without: what is in the store of these does not count.
+    """
+    from feelgood.posterior.along import check_every, require_measurable
+
+    out, seen = [], set()
+    for cell in cells:
+        words = {k: v for k, v in cell.settings.items() if not isinstance(v, float)}
+        kind = json.dumps([cell.testbed, dict(cell.testbed_settings), cell.agent, words])
+        if kind not in seen:  # numbers do not decide whether a posterior can be measured
+            seen.add(kind)
+            problem = TESTBEDS[cell.testbed].build(cell.testbed_settings)
+            policy = AGENTS[cell.agent].build(cell.settings)
+            require_measurable(cell.agent, policy, cell.testbed, problem)
+        out.append(dataclasses.replace(cell, posterior_every=check_every(every, cell.rounds)))
+    return out

@@ -14,7 +14,7 @@ import dataclasses
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feelgood.errors import FeelgoodError
-from feelgood.results import AgentResult
+from feelgood.results import AgentResult, PosteriorAlong, posterior_columns
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell
 
@@ -52,6 +52,7 @@ SCHEMA = pa.schema(
             "health",
             pa.list_(pa.struct([("measure", pa.string()), ("values", pa.list_(pa.float64()))])),
         ),
+        *posterior_columns(),
         ("feelgood", pa.string()),
         ("jax", pa.string()),
         ("python", pa.string()),
@@ -79,6 +80,7 @@ def to_table(cell: Cell, result: AgentResult) -> pa.Table:
         "testbed_settings": json.dumps(dict(cell.testbed_settings), sort_keys=True),
         "rounds": cell.rounds,
         "curve_rounds": result.curve_rounds.tolist(),
+        "posterior_rounds": result.posterior and result.posterior.rounds.tolist(),
         **{name: result.provenance.get(name) for name in PROVENANCE},
         "compile_s": result.compile_s,
         "run_s": result.run_s,
@@ -99,6 +101,7 @@ def to_table(cell: Cell, result: AgentResult) -> pa.Table:
                 {"measure": name, "values": [_number(v) for v in values[i]]}
                 for name, values in result.health.items()
             ],
+            "posterior": result.posterior and result.posterior.of_seed(i),
         }
         for i, seed in enumerate(cell.seeds)
     ]
@@ -155,6 +158,7 @@ def from_table(table: pa.Table) -> AgentResult:
             name: lists(r["health"][k]["values"] for r in rows) for k, name in enumerate(measures)
         },
         ess=column("ess"),
+        posterior=_posterior(rows, lists),
         diverged_at=np.array(
             [-1 if r["diverged_at"] is None else r["diverged_at"] for r in rows], np.int64
         ),
@@ -164,8 +168,26 @@ def from_table(table: pa.Table) -> AgentResult:
     )
 
 
+def _posterior(rows: list[dict[str, Any]], lists: Callable[..., np.ndarray]) -> Any:
+    """The measures along the run; files of earlier versions have no such columns."""
+    if rows[0].get("posterior_rounds") is None:
+        return None
+    measures = [entry["measure"] for entry in rows[0]["posterior"]]
+    parts = {
+        part: {
+            name: lists(r["posterior"][k][column] for r in rows) for k, name in enumerate(measures)
+        }
+        for part, column in (("value", "values"), ("expected", "expected"), ("error", "errors"))
+    }
+    return PosteriorAlong(rounds=np.array(rows[0]["posterior_rounds"], np.int64), **parts)
+
+
 def merge_seeds(results: Iterable[AgentResult]) -> list[AgentResult]:
-    """Results of the same agent, settings and testbed as one, seeds in order; each seed once."""
+    """Results of the same agent, settings and testbed as one, seeds in order; each seed once.
+
+    Measuring the posterior does not change a run, so a seed that was run with and without it is
+    one run: the measured one.
+    """
     groups: dict[str, list[AgentResult]] = {}
     for r in results:
         key = [r.testbed, r.testbed_settings, r.agent, r.settings, r.rounds]
@@ -177,7 +199,7 @@ def _merged(parts: list[AgentResult]) -> AgentResult:
     if len(parts) == 1:
         return parts[0]
     place: dict[int, tuple[AgentResult, int]] = {}
-    for part in sorted(parts, key=lambda p: len(p.seeds)):
+    for part in sorted(parts, key=lambda p: (p.posterior is not None, len(p.seeds))):
         place.update({seed: (part, i) for i, seed in enumerate(part.seeds)})
     seeds = tuple(sorted(place))
 
@@ -194,10 +216,29 @@ def _merged(parts: list[AgentResult]) -> AgentResult:
             k: np.stack([place[s][0].health[k][place[s][1]] for s in seeds])
             for k in parts[0].health
         },
+        posterior=_merged_posterior([place[s] for s in seeds]),
         compile_s=sum(p.compile_s for p in parts),
         run_s=sum(p.run_s for p in parts),
         provenance={**parts[0].provenance, "parts": [dict(p.provenance) for p in parts]},
     )
+
+
+def _merged_posterior(chains: list[tuple[AgentResult, int]]) -> PosteriorAlong | None:
+    """The measures of these chains, (result, place in it) each, at all their rounds together."""
+    found = [result.posterior for result, _ in chains if result.posterior is not None]
+    if not found:
+        return None
+    rounds = np.unique(np.concatenate([one.rounds for one in found]))
+    names = dict.fromkeys(name for one in found for name in one.value)
+    parts = {}
+    for part in ("value", "expected", "error"):
+        parts[part] = {name: np.full((len(chains), len(rounds)), np.nan) for name in names}
+        for row, (result, place) in enumerate(chains):
+            if result.posterior is not None:
+                where = np.searchsorted(rounds, result.posterior.rounds)
+                for name, values in getattr(result.posterior, part).items():
+                    parts[part][name][row, where] = values[place]
+    return PosteriorAlong(rounds=rounds, **parts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -352,4 +393,5 @@ class Store:
             _read(self.file(cell.id).read_bytes()).replace_schema_metadata(None)
             for cell, _ in self.done(cells)
         ]
-        return pa.concat_tables(parts) if parts else SCHEMA.empty_table()
+        # Files of earlier versions lack columns, which are null here.
+        return pa.concat_tables([SCHEMA.empty_table(), *parts], promote_options="default")
