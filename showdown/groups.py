@@ -14,7 +14,7 @@ from feelgood.statistics import bootstrap, rank_results
 from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS, number
 from showdown.published import comparisons, share_sentence, unexplained
-from showdown.questions import posterior_error, posterior_runs, rank_sentences
+from showdown.questions import DATA, posterior_error, posterior_runs, rank_sentences
 from showdown.shelf import settings_text
 
 
@@ -26,42 +26,34 @@ class Group:
     title: str
     about: str
     testbeds: tuple[str, ...]
-    #: Studies whose agents, at the paper's settings, are ranked and drawn.
-    studies: tuple[str, ...]
 
 
-DATA = (
-    *("adult", "covertype", "magic", "mushroom", "shuttle"),
-    *("mnist", "financial", "jester", "restaurant", "cifar10"),
-)
+#: Curves of agents with so many times the lowest regret would flatten all others.
+FAR = 10.0
 GROUPS = (
     Group(
         "linear",
         "Linear bandits",
         "5 arms × 4 dimensions (linear-20) and 5 × 8 (linear-40), Gaussian rewards.",
         ("linear-20", "linear-40"),
-        ("table-main",),
     ),
     Group(
         "logistic",
         "Logistic bandits",
         "50 arms with contexts of length 1, Bernoulli rewards.",
         ("logistic-20", "logistic-40"),
-        ("table-main",),
     ),
     Group(
         "wheel",
         "Wheel bandits",
         "A safe arm everywhere, one rich arm a quadrant outside the radius δ.",
         ("wheel-0.01", "wheel-0.1", "wheel-0.5", "wheel-0.99"),
-        ("table-wheel",),
     ),
     Group(
         "neural",
         "Neural bandits",
         "Ten data sets turned into bandits, agents with networks.",
         DATA,
-        tuple(f"data-{name}" for name in DATA),
     ),
 )
 
@@ -88,17 +80,19 @@ def _table(found: Sequence[Comparison], table: str) -> str:
 
 def _at_paper(book: Book, group: Group) -> list[AgentResult]:
     """One result for each agent and testbed: that at "β = 10³" of the group's own tables."""
-    from feelgood.paper.published import all_published
-
     out: dict[tuple[str, str], AgentResult] = {}
-    tables = {"main", "wheel", "neural-cumulative", "neuralts-cumulative"}
-    for i, published in enumerate(all_published()):
+    for i, found in enumerate(comparisons(book.shelf)):
         result = book.shelf.by_number.get(i)
-        if result is None or published.table not in tables or published.beta == 1:
-            continue
-        if result.testbed in group.testbeds:
+        if result is not None and _in_main(found, group):
             out.setdefault((result.testbed, result.agent), result)
     return list(out.values())
+
+
+def _in_main(comparison: Comparison, group: Group) -> bool:
+    """Whether it is in the table of all agents on one of the group's testbeds, at "β = 10³"."""
+    published = comparison.row.published
+    tables = ("main", "wheel", "neural-cumulative", "neuralts-cumulative")
+    return published.testbed in group.testbeds and published.table in tables and published.beta != 1
 
 
 def _rankings(book: Book, group: Group) -> list[str]:
@@ -126,15 +120,21 @@ def _figures(book: Book, group: Group) -> list[str]:
     results = _at_paper(book, group)
     if not results:
         return []
-    # Smoothed and plain bonus are the same function at b = 1000: one of them is drawn.
-    lines = [r for r in results if "sfg" not in r.agent]
+    beside = [c for c in comparisons(book.shelf) if _in_main(c, group) and c.ours is not None]
     return [
         section(
             "Figures",
             book.figure(
+                f"{group.name}-published",
+                "Ours beside the published, mean ± standard deviation; faint where the two cannot "
+                "be compared.",
+                lambda: charts.beside_published(beside),
+            ),
+            book.figure(
                 f"{group.name}-curves",
-                "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds.",
-                lambda: charts.regret_curves(lines, log_x=True, log_y=True),
+                "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds. Agents "
+                f"with more than {FAR:g} times the lowest regret are left out, and smoothed ones.",
+                lambda: charts.regret_curves(_near(results)),
             ),
             book.figure(
                 f"{group.name}-final",
@@ -142,6 +142,19 @@ def _figures(book: Book, group: Group) -> list[str]:
                 lambda: charts.final_intervals(results, log_x=True),
             ),
         )
+    ]
+
+
+def _near(results: Sequence[AgentResult]) -> list[AgentResult]:
+    """Results that one scale can show. A smoothed bonus at b = 1000 is drawn as the plain one."""
+    lowest = {
+        t: min(r.regret.mean for r in results if r.testbed == t and r.regret.count)
+        for t in {r.testbed for r in results if r.regret.count}
+    }
+    return [
+        r
+        for r in results
+        if "sfg" not in r.agent and r.regret.count and r.regret.mean <= FAR * lowest[r.testbed]
     ]
 
 

@@ -52,7 +52,11 @@ def build(book: Book) -> dict[str, str]:
 
 def in_short(book: Book) -> list[str]:
     """The bonus, the default, the reproduction: one sentence each."""
-    kinds = {"linear": questions.LINEAR, "logistic": questions.LOGISTIC, "neural": questions.NEURAL}
+    kinds = {
+        "linear": questions.LINEAR,
+        "logistic": questions.LOGISTIC,
+        "neural": (*questions.NEURAL, *questions.DATA_STUDIES),
+    }
     bonus = [
         questions.tally_sentence(
             f"The feel-good bonus in {name} bandits, over all λ and b that were tried",

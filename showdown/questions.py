@@ -3,6 +3,7 @@
 Every sentence that judges is computed; what is written by hand says only what was asked.
 """
 
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -28,6 +29,11 @@ from showdown.shelf import is_sound, settings_text, unpreconditioned, unsmoothed
 LINEAR = ("question-lambda",)
 LOGISTIC = ("question-lambda-logistic",)
 NEURAL = ("question-lambda-neural",)
+DATA = (
+    *("adult", "covertype", "magic", "mushroom", "shuttle"),
+    *("mnist", "financial", "jester", "restaurant", "cifar10"),
+)
+DATA_STUDIES = tuple(f"data-{name}" for name in DATA)
 NOT_RUN = "Cannot say: nothing was run for this."
 
 
@@ -101,6 +107,24 @@ def _paper_bonus(book: Book) -> str:
     return section("At the paper's settings", about, items(sentences) or NOT_RUN, depth=3)
 
 
+def _data_bonus(book: Book) -> str:
+    """The agents of the paper's neural tables, with the bonus switched on."""
+    effects = bonus_effects(book, DATA_STUDIES)
+    about = (
+        "Agents of the paper's neural tables, each with the weight the paper gives it for the data "
+        "set, beside its twin without bonus. The published ones had no bonus at work."
+    )
+    groups = _grouped(effects, lambda r: f"`{r.agent}`")
+    sentences = [tally_sentence(name, own) for name, own in groups.items()]
+    named = [dataclasses.replace(e, label=f"`{_name(e)}`, {e.label}") for e in effects]
+    pairs = folded("All pairs", table(named)) if effects else ""
+    return section("Data sets", about, items(sentences) or NOT_RUN, pairs, depth=3)
+
+
+def _name(e: Effect) -> str:
+    return e.changed.agent if e.changed is not None else "–"
+
+
 def _cap(book: Book) -> str:
     about = (
         "λ and b together on linear-20, sound steps, beside the agent without bonus; then a cap "
@@ -157,6 +181,7 @@ def feel_good(book: Book) -> str:
             NEURAL,
             "lambda-neural",
         ),
+        _data_bonus(book),
         _paper_bonus(book),
         _cap(book),
     )

@@ -1,0 +1,402 @@
+"""The showdown: small files that lose nothing that matters, and sentences that the numbers say."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_results import result
+
+from feelgood.paper.published import all_published
+from feelgood.results import AgentResult, PosteriorAlong
+from feelgood.statistics import compute_of
+from feelgood.studies import Store, plan_cells, read_study
+from showdown import defaults, effects, keeping, pages, published, questions
+from showdown.book import Book
+from showdown.collecting import collect
+from showdown.effects import Word, effect
+from showdown.keeping import Kept
+from showdown.shelf import Shelf, unpreconditioned, unsmoothed, without_bonus
+from showdown.slimming import slim
+
+ROOT = Path(__file__).resolve().parents[1]
+NOISE = np.array([0.3, -0.2, 0.1, -0.4, 0.2, 0.0, -0.1, 0.1, 0.3, -0.3])
+
+
+def run(agent: str, values: Any, testbed: str = "linear-20", **settings: Any) -> AgentResult:
+    """A result of sound steps with these regrets and settings."""
+    made = result(agent, values, testbed=testbed)
+    return dataclasses.replace(made, settings={"schedule": "curvature", "beta": 1.0, **settings})
+
+
+def book_of(*runs: tuple[str, AgentResult]) -> Book:
+    return Book(Shelf([Kept(r, (study,)) for study, r in runs]))
+
+
+# What is committed ---------------------------------------------------------------------------
+
+
+def test_the_pages_are_what_the_results_give() -> None:
+    """Byte for byte; figures are drawn by the same command and only have to be there."""
+    book = Book(Shelf(keeping.read(ROOT / "results")))
+    folder = ROOT / "docs" / "results"
+    texts = pages.build(book)
+    assert {file.name for file in folder.glob("*.md")} == set(texts)
+    for name, text in texts.items():
+        assert (folder / name).read_text() == text, f"{name}: run `make results`"
+    drawn = {f"figures/{file.name}" for file in folder.glob("figures/*")}
+    assert drawn == set(book.figures), "run `make results`"
+    for name, text in texts.items():
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
+            assert (folder / target).exists(), f"{name} leads to {target}"
+
+
+def test_the_results_are_small() -> None:
+    sizes = [file.stat().st_size for file in (ROOT / "results").rglob("*") if file.is_file()]
+    assert sum(sizes) < 8e6
+    figures = [file.stat().st_size for file in (ROOT / "docs" / "results").rglob("*.svg")]
+    assert sum(figures) < 4e6
+
+
+STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: file.stem)
+def test_a_study_says_what_machine_it_needs(file: Path) -> None:
+    text = file.read_text()
+    comment = text[: text.index("\n\n")]
+    assert all(line.startswith("# ") for line in comment.splitlines())
+    assert re.search(r"(CPU|GPU).*(minute|hour|second)", comment), "machine and time"
+    needs_data = "FEELGOOD_DATA" in comment
+    if not needs_data:
+        assert read_study(file).store == ROOT / "studies" / "store"
+
+
+def test_every_table_of_the_paper_has_its_study() -> None:
+    asked = {
+        name
+        for file in STUDIES
+        for name in re.findall(r'"([a-z0-9-]+)"', _line(file.read_text(), "table"))
+    }
+    assert asked == {p.table for p in all_published()}
+    data = {p.testbed for p in all_published() if p.table.startswith("neural")}
+    assert {f"data-{name}" for name in data} <= {file.stem for file in STUDIES}
+
+
+def _line(text: str, key: str) -> str:
+    return next((line for line in text.splitlines() if line.startswith(f"{key} =")), "")
+
+
+# Small files ---------------------------------------------------------------------------------
+
+
+def test_what_is_kept_comes_back(tmp_path: Path) -> None:
+    """Regrets in full, curves thinned, gradients in all as many as before."""
+    rng = np.random.default_rng(0)
+    grid = np.unique(np.geomspace(1, 10_000, 190).astype(np.int64))
+    curve = np.cumsum(rng.random((3, len(grid))), axis=1)
+    curve[1, 100:] = np.nan
+    health = {
+        "gradients": 20.0 + rng.random((3, len(grid))),
+        "acceptance": rng.random((3, len(grid))),
+        "step": rng.random((3, len(grid))),
+    }
+    along = PosteriorAlong(
+        rounds=np.array([5_000, 10_000]),
+        value={"bias": rng.random((3, 2))},
+        expected={"bias": rng.random((3, 2))},
+        error={"bias": rng.random((3, 2))},
+    )
+    whole = dataclasses.replace(
+        run("lmcts", [1.0 / 3.0, np.nan, 12345.678901], beta=2.5),
+        rounds=10_000,
+        seeds=(0, 1, 7),
+        curve_rounds=grid,
+        curve=curve,
+        health=health,
+        posterior=along,
+        provenance={"device": "abacus", "batch_chains": 99},
+    )
+    keeping.write(tmp_path, keeping.to_rows(Kept(whole, ("a", "b"), (3, 5))))
+    (kept,) = keeping.read(tmp_path)
+    back = kept.result
+    assert (kept.studies, kept.numbers) == (("a", "b"), (3, 5))
+    assert (back.agent, back.settings, back.seeds) == (whole.agent, whole.settings, whole.seeds)
+    np.testing.assert_array_equal(back.final_regret, whole.final_regret)
+    np.testing.assert_array_equal(back.diverged_at, whole.diverged_at)
+    assert len(back.curve_rounds) == keeping.POINTS
+    assert (back.curve_rounds[0], back.curve_rounds[-1]) == (1, 10_000)
+    places = np.searchsorted(grid, back.curve_rounds)
+    np.testing.assert_allclose(back.curve, whole.curve[:, places], rtol=1e-3)
+    assert set(back.health) == {"gradients", "acceptance"}
+    ours, theirs = compute_of(back), compute_of(whole)
+    assert ours.gradients == pytest.approx(theirs.gradients, rel=2e-3)
+    assert ours.seconds == pytest.approx(theirs.seconds)
+    assert back.posterior is not None
+    np.testing.assert_allclose(back.posterior.value["bias"], along.value["bias"], rtol=1e-3)
+    assert back.provenance["device"] == "abacus"
+
+
+STUDY = 'table = "main"\ntestbeds = ["linear-20"]\nagents = ["lints", "lmcts"]\nrounds = {rounds}\n'
+
+
+def put(store: Store, agent: str, value: float, rounds: int) -> None:
+    """A finished cell of ten seeds whose regrets are all `value`."""
+    (cell,) = plan_cells("linear-20", agent, preset="paper", rounds=rounds, seeds=10)
+    made = result(agent, np.full(10, value), rounds=rounds)
+    store.put(cell, dataclasses.replace(made, settings=dict(cell.settings)))
+
+
+def test_stores_become_small_files(tmp_path: Path) -> None:
+    """What a study asks for, newer runs first; the same again changes nothing."""
+    studies, folder = tmp_path / "studies", tmp_path / "results"
+    studies.mkdir()
+    (studies / "mine.toml").write_text(STUDY.format(rounds=10_000))
+    first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
+    put(first, "lints", 10.0, 10_000)
+    put(first, "linucb", 10.0, 10_000)
+    put(first, "lmcts", 10.0, 400)
+    put(second, "lints", 20.0, 10_000)
+    done = collect([first.path], studies, folder)
+    assert (done.results, done.seeds, done.unasked) == (1, 10, 2)
+    (file,) = done.files
+    before = file.read_bytes()
+    assert collect([first.path], studies, folder).unasked == 2
+    assert file.read_bytes() == before
+    (kept,) = keeping.read(folder)
+    assert kept.studies == ("mine",)
+    beside = {(all_published()[n].table, all_published()[n].agent) for n in kept.numbers}
+    assert ("main", "lints") in beside
+    assert all(agent == "lints" for _, agent in beside)
+    collect([second.path], studies, folder)
+    assert keeping.read(folder)[0].result.final_regret.tolist() == [20.0] * 10
+    (studies / "mine.toml").write_text(STUDY.format(rounds=400))
+    assert collect([first.path], studies, folder).results == 1, "lints is not asked for any more"
+    (kept,) = keeping.read(folder)
+    assert (kept.result.agent, kept.result.rounds) == ("lmcts", 400)
+    assert kept.numbers, "shorter than published, and yet beside it"
+
+
+def test_labels_stay_where_the_data_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A data set's study cannot be read without the data: what it asked for is kept."""
+    monkeypatch.setenv("FEELGOOD_DATA", str(tmp_path))
+    studies, folder = tmp_path / "studies", tmp_path / "results"
+    studies.mkdir()
+    (studies / "data-adult.toml").write_text('table = "neural-simple"\ntestbeds = ["adult"]\n')
+    number = next(i for i, p in enumerate(all_published()) if p.testbed == "adult")
+    agent = all_published()[number].agent
+    made = result(agent, [1.0, 2.0], testbed="adult", rounds=10_000)
+    keeping.write(folder, keeping.to_rows(Kept(made, ("data-adult", "gone"), (number,))))
+    notes: list[str] = []
+    assert collect([], studies, folder, notes.append).results == 1
+    (kept,) = keeping.read(folder)
+    assert (kept.studies, kept.numbers) == (("data-adult",), (number,))
+    assert "the dataset adult is not in" in notes[0]
+
+
+# Sentences -----------------------------------------------------------------------------------
+
+
+def test_words_follow_the_interval() -> None:
+    base = run("lmcts", 100.0 + NOISE)
+    assert effect("", run("x", 95.0 - NOISE), base).word is Word.HELPS
+    assert effect("", run("x", 105.0 - NOISE), base).word is Word.HURTS
+    assert effect("", run("x", 100.0 - NOISE), base).word is Word.NOTHING
+    few = effect("", result("x", [1.0, 2.0, 3.0, 4.0]), base)
+    assert (few.word, few.why) == (Word.UNKNOWN, "4 seeds are too few")
+    broken = effect("", run("x", np.where(NOISE > 0.25, np.nan, 90.0)), base)
+    assert (broken.word, broken.why) == (Word.UNKNOWN, "chains diverged on 2 of 10 seeds")
+    assert effect("", None, base).why == "not run"
+    apart = dataclasses.replace(base, seeds=tuple(range(50, 60)))
+    assert effect("", apart, base).why == "no seed in common"
+
+
+def test_the_bonus_is_judged_beside_the_agent_without() -> None:
+    study = "question-lambda"
+    book = book_of(
+        (study, run("fglmcts", 100.0 + NOISE, lam=0.0, b=1000.0)),
+        (study, run("fglmcts", 90.0 - NOISE, lam=0.01, b=1000.0)),
+        (study, run("fglmcts", 100.0 - NOISE, lam=0.1, b=1000.0)),
+        (study, run("fglmcts", 130.0 - NOISE, lam=0.5, b=1000.0)),
+        (study, run("fglmcts", [1.0, 2.0], lam=1.0, b=1000.0)),
+        (study, run("fglmcts", 50.0 + NOISE, lam=0.5, b=1.0, eta=1.0, testbed="linear-40")),
+        ("another", run("fglmcts", 1.0 + NOISE, lam=0.0, b=1000.0, eta=3.0, testbed="linear-40")),
+    )
+    text = questions.feel_good(book)
+    line = next(line for line in text.splitlines() if "`fglmcts` on linear-20" in line)
+    assert re.search(r"helps at λ = 0.01, b = 1000 \(−10\.0+ \[−10\.\d, −9\.\d+\]\);", line)
+    assert re.search(r"hurts at λ = 0.5, b = 1000 \(\+30\.0 \[\+29\.\d, \+30\.\d\]\);", line)
+    assert "no difference seen at λ = 0.1, b = 1000;" in line
+    assert "cannot say at λ = 1, b = 1000 (2 seeds are too few)" in line
+    other = next(line for line in text.splitlines() if "`fglmcts` on linear-40" in line)
+    assert "cannot say at λ = 0.5, b = 1 (not run)" in other, "another η is no twin"
+    short = pages.in_short(book)[0]
+    assert "of 5 pairs, helps 1, hurts 1, no difference seen 1, cannot say 2" in short
+
+
+def test_the_cap_is_judged_beside_no_cap() -> None:
+    runs = {0.5: 80.0 - NOISE, 1.0: 100.0 - NOISE, 1000.0: 100.0 + NOISE}
+    book = book_of(
+        ("x", run("lmcts", 90.0 + NOISE)),
+        *(("question-cap", run("fglmcts", v, lam=0.1, b=b)) for b, v in runs.items()),
+    )
+    text = questions.feel_good(book)
+    assert re.search(r"The bonus at λ = 0\.1: helps at λ = 0\.1, b = 0\.5 \(.*; hurts at", text)
+    assert re.search(r"A cap beside b = 1000: helps at .*b = 0\.5 .*no difference seen at", text)
+
+
+def test_smoothing_and_preconditioning_find_their_twins() -> None:
+    smooth = book_of(
+        ("x", run("fglmcts", 100.0 + NOISE, lam=0.1, b=1.0)),
+        ("question-smoothing", run("sfglmcts", 110.0 - NOISE, lam=0.1, b=1.0, s=10.0)),
+        ("question-smoothing", run("sfglmcts", 90.0 - NOISE, lam=0.1, b=2.0, s=10.0)),
+    )
+    text = questions.smoothing(smooth)
+    assert "hurts at λ = 0.1, b = 1, s = 10" in text
+    assert "cannot say at λ = 0.1, b = 2, s = 10 (not run)" in text
+    hot = book_of(
+        ("x", run("lmcts", 100.0 + NOISE)),
+        ("question-preconditioning", run("plmcts", 90.0 - NOISE, lambda_reg=1.0)),
+        ("question-preconditioning", run("phmcts", 90.0 - NOISE)),
+        ("x", run("hmcts", 100.0 - NOISE, beta=10.0)),
+    )
+    text = questions.preconditioning(hot)
+    assert "helps at `plmcts`" in text
+    assert "cannot say at `phmcts` (not run)" in text, "the other temperature is no twin"
+
+
+@pytest.mark.parametrize(
+    ("change", "pairs"),
+    [
+        (without_bonus, {"psfghmcts": "phmcts", "neural-fglmcts": "neural-lmcts", "lmcts": None}),
+        (unsmoothed, {"usfglmcts": "ufglmcts", "fglmcts": None, "sfg-neural-ts": "fg-neural-ts"}),
+        (unpreconditioned, {"pfglmcts": "fglmcts", "lmcts": None, "lints": None}),
+    ],
+)
+def test_names_of_twins(change: Any, pairs: dict[str, str | None]) -> None:
+    assert {name: change(name) for name in pairs} == pairs
+
+
+def test_the_correction_and_the_warm_up_are_told_apart() -> None:
+    study = "question-metropolis"
+    book = book_of(
+        (study, run("lmcts", 100.0 + NOISE, steps=25)),
+        (study, run("lmcts", 120.0 - NOISE, steps=5)),
+        (study, run("malats", 100.0 - NOISE, steps=25, warmup_steps=0)),
+        (study, run("malats", 80.0 - NOISE, steps=25, warmup_steps=20)),
+    )
+    text = questions.metropolis(book)
+    assert re.search(r"MALA with warm-up beside LMC: helps \(−20\.0 \[.*10 seeds\)", text)
+    assert re.search(r"correction alone .*?: no difference seen", text)
+    assert re.search(r"warm-up alone .*?: helps", text)
+    assert re.search(r"5 steps of LMC beside 25: hurts", text)
+
+
+def test_how_many_steps_are_enough() -> None:
+    study = "question-compute"
+    values = {1: 150.0 - NOISE, 5: 100.0 - NOISE, 25: 100.0 + NOISE}
+    book = book_of(*((study, run("lmcts", v, steps=k)) for k, v in values.items()))
+    text = questions.compute(book)
+    assert re.search(r"worse are 1 \(\+50\.0 .*not seen to be worse are 5 \(", text)
+
+
+def test_regret_and_posterior_error_by_rank() -> None:
+    def measured(size: float, regret: float) -> AgentResult:
+        value = size + NOISE[:, None] / 100
+        along = PosteriorAlong(np.array([4]), {"wasserstein2": value}, {}, {})
+        return dataclasses.replace(run("lmcts", regret - NOISE, beta=size), posterior=along)
+
+    up = [measured(float(i), 10.0 * i) for i in range(1, 5)]
+    down = [measured(float(i), 100.0 - 10.0 * i) for i in range(1, 5)]
+    mixed = [measured(float(i), (0.0, 20.0, 10.0, 20.0, 0.0)[i]) for i in range(5)]
+    assert "larger error goes with larger regret" in questions.rank_sentences(up)[0]
+    assert "larger error goes with smaller regret" in questions.rank_sentences(down)[0]
+    assert "no connection is seen" in questions.rank_sentences(mixed)[0]
+    assert "cannot say from 2 runs" in questions.rank_sentences(up[:2])[0]
+
+
+def test_the_default_is_the_cheapest_of_the_best() -> None:
+    def everywhere(agent: str, shift: float, seconds: float) -> list[tuple[str, AgentResult]]:
+        runs = [run(agent, 100.0 + shift + NOISE, testbed=t) for t in ("linear-20", "linear-40")]
+        return [("question-default", dataclasses.replace(r, run_s=seconds)) for r in runs]
+
+    contest = [*everywhere("a", 0.0, 5.0), *everywhere("b", 0.0, 1.0), *everywhere("c", 9.0, 0.1)]
+    short = pages.in_short(book_of(*contest))[-2]
+    assert "No single winner: `a` and `b` may be the best" in short
+    assert "The cheapest of them is `b`" in short
+    assert "10 seeds" in short
+    alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-2]
+    assert "`d` has the lowest mean rank" in alone
+    assert defaults.overall([]) is None
+    assert "cannot say yet" in pages.in_short(book_of())[-2]
+
+
+def test_published_numbers_are_counted_with_their_reasons() -> None:
+    numbers = {(p.table, p.testbed, p.agent, p.beta): (i, p) for i, p in enumerate(all_published())}
+    i, like = numbers["main", "linear-20", "lmcts", 1000]
+    same = result("lmcts", like.mean + like.std * NOISE * 3, rounds=10_000)
+    j, other = numbers["main", "linear-20", "lints", 1000]
+    far = result("lints", 5.0 * other.mean + NOISE, rounds=10_000)
+    k, _ = numbers["main", "linear-20", "linucb", 1000]
+    excused = result("linucb", 9e5 + NOISE, rounds=10_000)
+    runs = {i: same, j: far, k: excused}
+    book = Book(Shelf([Kept(r, ("table-main",), (n,)) for n, r in runs.items()]))
+    text = published.reproduction(book)
+    assert "3 were compared: 1 agree (33 %), 2 differ, 1 of them for no known reason" in text
+    assert "| `main` | 73 | 1 | 2 | 0 | 70 |" in text
+    listed = text[text.index("### Different for no known reason") :]
+    assert "lints" in listed
+    assert "linucb" not in listed
+    page = pages.build(book)["linear.md"]
+    assert "possible reason: the paper's text says α = 0.1" in page
+    assert "no reason is known" in page
+
+
+def test_numbers_are_short_and_signed() -> None:
+    assert [effects.number(v) for v in (12345.6, 12.34, -1.234, float("nan"))] == [
+        "12,346",
+        "12.3",
+        "−1.23",
+        "–",
+    ]
+    assert effects.signed(3.0) == "+3.00"
+
+
+def test_a_slim_picture_keeps_what_is_seen() -> None:
+    svg = (
+        '<svg><path aria-label="x" d="M1.23456,2" opacity="0.5"/>'
+        '<path d="M1,1" fill="red" opacity="0"/><path opacity="0" d="M2,2"></path></svg>'
+    )
+    assert slim(svg) == '<svg><path d="M1.2,2" opacity="0.5"/></svg>'
+
+
+# The command ---------------------------------------------------------------------------------
+
+
+def test_pages_and_figures_are_written(tmp_path: Path) -> None:
+    """From a folder with a sweep in it; a figure that is not asked for any more goes."""
+    runs = [run("fglmcts", 100.0 + lam + NOISE, lam=lam, b=1000.0) for lam in (0.0, 0.1, 0.5)]
+    rows = [row for r in runs for row in keeping.to_rows(Kept(r, ("question-lambda",)))]
+    keeping.write(tmp_path / "results", rows)
+    out = tmp_path / "pages"
+    (out / "figures").mkdir(parents=True)
+    (out / "figures" / "old.svg").write_text("<svg/>")
+    pages.write_pages(tmp_path / "results", out)
+    (figure,) = (out / "figures").iterdir()
+    assert figure.name == "lambda-linear.svg"
+    assert figure.read_text().startswith("<svg")
+    assert "figures/lambda-linear.svg" in (out / "README.md").read_text()
+
+
+def test_the_command_ends_with_one_sentence(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "showdown", "collect", str(tmp_path / "nowhere")]
+    bad = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert bad.returncode == 2
+    assert "is not a results store" in bad.stderr
+    assert len(bad.stderr.strip().splitlines()) == 1
