@@ -3,19 +3,16 @@
 import dataclasses
 from collections.abc import Sequence
 
-import numpy as np
-
 from feelgood.errors import FeelgoodError
 from feelgood.paper.tables import TITLES
 from feelgood.report import charts
 from feelgood.report.tables import Comparison, Verdict, to_markdown
 from feelgood.results import AgentResult
-from feelgood.statistics import bootstrap, rank_results
-from showdown.book import Book, grid, items, section
-from showdown.effects import FEWEST_SEEDS, number
+from feelgood.statistics import rank_results
+from showdown.book import Book, items, section
+from showdown.effects import FEWEST_SEEDS
 from showdown.published import comparisons, share_sentence, unexplained
-from showdown.questions import DATA, posterior_error, posterior_runs, rank_sentences
-from showdown.shelf import settings_text
+from showdown.questions import DATA
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,48 +153,3 @@ def _near(results: Sequence[AgentResult]) -> list[AgentResult]:
         for r in results
         if "sfg" not in r.agent and r.regret.count and r.regret.mean <= FAR * lowest[r.testbed]
     ]
-
-
-def posterior_page(book: Book) -> str:
-    """The page of posterior errors."""
-    runs = posterior_runs(book)
-    parts = [
-        "# Posteriors",
-        "How far the agents' draws are from the exact posterior, and whether that decides their "
-        "regret. [How posteriors are measured](../posterior.md) · "
-        "[all questions and answers](README.md)",
-    ]
-    if not runs:
-        return "\n\n".join([*parts, "Cannot say: no draws were measured along a run."]) + "\n"
-    parts.append(section("What it shows", items(rank_sentences(runs))))
-    rows = [_posterior_row(r) for r in runs]
-    header = ("testbed", "agent", "settings", *_MEASURES.values(), "regret", "seeds")
-    parts.append(section("Measures", _ABOUT, grid(header, rows, numbers=3)))
-    return "\n\n".join(parts) + "\n"
-
-
-_MEASURES = {"bias": "bias", "trace": "variance ratio", "wasserstein2": "W₂²", "choice": "choice"}
-_ABOUT = (
-    "Means over the measured rounds and seeds, with 95 % bootstrap intervals over seeds. Exact "
-    "draws have variance ratio 1; their other measures are small and not zero."
-)
-
-
-def _posterior_row(r: AgentResult) -> list[str]:
-    assert r.posterior is not None
-    cells = [r.testbed, f"`{r.agent}`", settings_text(r, ("beta", "lam", "steps"))]
-    for measure in _MEASURES:
-        known = measure in r.posterior.value
-        cells.append(_with_interval(posterior_error(r, measure)) if known else "–")
-    return [*cells, _with_interval(r.final_regret), str(r.regret.count)]
-
-
-def _with_interval(values: np.ndarray) -> str:
-    mean = bootstrap(np.asarray(values, np.float64))
-    if mean.count < 2:
-        return number(mean.value)
-    return f"{_digits(mean.value)} [{_digits(mean.low)}, {_digits(mean.high)}]"
-
-
-def _digits(value: float) -> str:
-    return number(value) if abs(value) >= 10 else f"{value:.3f}"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from feelgood.report.charts import render
-from showdown import defaults, groups, published, questions
+from showdown import defaults, groups, posterior, published, questions
 from showdown.book import Book, items
 from showdown.keeping import read
 from showdown.shelf import Shelf
@@ -38,7 +38,7 @@ def build(book: Book) -> dict[str, str]:
         questions.preconditioning(book),
         questions.metropolis(book),
         questions.underdamping(book),
-        questions.posterior(book),
+        posterior.answer(book),
         questions.compute(book),
         published.reproduction(book),
         defaults.default_choice(book),
@@ -46,7 +46,7 @@ def build(book: Book) -> dict[str, str]:
     texts = {"README.md": "\n\n".join(front) + "\n"}
     for group in groups.GROUPS:
         texts[f"{group.name}.md"] = groups.group_page(book, group)
-    texts["posterior.md"] = groups.posterior_page(book)
+    texts["posterior.md"] = posterior.page(book)
     return texts
 
 

@@ -13,7 +13,6 @@ from feelgood.results import AgentResult
 from feelgood.statistics import bootstrap, compute_of
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
-    FEWEST_SEEDS,
     Effect,
     Word,
     effect,
@@ -37,7 +36,7 @@ DATA_STUDIES = tuple(f"data-{name}" for name in DATA)
 NOT_RUN = "Cannot say: nothing was run for this."
 
 
-def _in_order(results: Iterable[AgentResult]) -> list[AgentResult]:
+def in_order(results: Iterable[AgentResult]) -> list[AgentResult]:
     """By testbed, agent, and the swept settings as numbers."""
 
     def key(r: AgentResult) -> tuple[object, ...]:
@@ -68,7 +67,7 @@ def bonus_effects(book: Book, studies: Sequence[str]) -> list[Effect]:
     """Agents with a bonus beside themselves without it."""
     return [
         effect(settings_text(r, ("lam", "b")), r, book.shelf.plain(r))
-        for r in _in_order(book.shelf.of(*studies))
+        for r in in_order(book.shelf.of(*studies))
         if r.settings.get("lam", 0) > 0 and _has_bonus(r)
     ]
 
@@ -130,7 +129,7 @@ def _cap(book: Book) -> str:
         "λ and b together on linear-20, sound steps, beside the agent without bonus; then a cap "
         "that binds beside b = 1000 at the same λ."
     )
-    runs = _in_order(book.shelf.of("question-cap"))
+    runs = in_order(book.shelf.of("question-cap"))
     if not runs:
         return section("The cap b", about, NOT_RUN, depth=3)
     effects = bonus_effects(book, ["question-cap"])
@@ -196,7 +195,7 @@ def smoothing(book: Book) -> str:
 
     def pairs(results: Iterable[AgentResult]) -> list[Effect]:
         out = []
-        for r in _in_order(results):
+        for r in in_order(results):
             agent = unsmoothed(r.agent)
             if agent is not None:
                 twin = shelf.twin(r, agent)
@@ -225,7 +224,7 @@ def smoothing(book: Book) -> str:
 def preconditioning(book: Book) -> str:
     """Does preconditioning help at equal temperature?"""
     effects = []
-    for r in _in_order(book.shelf.of("question-preconditioning", "question-preconditioning-paper")):
+    for r in in_order(book.shelf.of("question-preconditioning", "question-preconditioning-paper")):
         agent = unpreconditioned(r.agent)
         if agent is not None:
             effects.append(effect(f"`{r.agent}`", r, book.shelf.twin(r, agent)))
@@ -244,7 +243,7 @@ def preconditioning(book: Book) -> str:
 
 def metropolis(book: Book) -> str:
     """Does the correction, or the warm-up, explain MALATS's win?"""
-    results = _in_order(book.shelf.of("question-metropolis"))
+    results = in_order(book.shelf.of("question-metropolis"))
     sentences, effects = [], []
     for testbed, sound in dict.fromkeys((r.testbed, is_sound(r)) for r in results):
         here = [r for r in results if (r.testbed, is_sound(r)) == (testbed, sound)]
@@ -290,7 +289,7 @@ def underdamping(book: Book) -> str:
     """Does underdamping hurt when the kernel is right?"""
     effects = [
         effect(settings_text(r, ("gamma",)), r, book.shelf.twin(r, "lmcts", ("step",)))
-        for r in _in_order(book.shelf.of("question-underdamping"))
+        for r in in_order(book.shelf.of("question-underdamping"))
         if r.agent == "ulmcts"
     ]
     groups = _grouped(effects, lambda r: r.testbed)
@@ -308,7 +307,7 @@ def underdamping(book: Book) -> str:
 
 def compute(book: Book) -> str:
     """How does regret go with compute?"""
-    results = _in_order(book.shelf.of("question-compute"))
+    results = in_order(book.shelf.of("question-compute"))
     if not results:
         return section("How does regret go with compute?", NOT_RUN)
     sentences = []
@@ -369,69 +368,3 @@ def _enough(agent: str, most: AgentResult, effects: Sequence[Effect]) -> str:
 
 def _plain_interval(e: Effect) -> str:
     return interval(e.difference) if e.difference is not None else "–"
-
-
-# Posterior error -----------------------------------------------------------------------------
-
-
-def posterior_runs(book: Book) -> list[AgentResult]:
-    """Runs whose draws were measured along the way."""
-    return [r for r in _in_order(k.result for k in book.shelf.kept) if r.posterior is not None]
-
-
-def posterior(book: Book) -> str:
-    """How does regret go with posterior error?"""
-    title = "How does regret go with posterior error?"
-    runs = posterior_runs(book)
-    if not runs:
-        return section(title, NOT_RUN)
-    return section(
-        title,
-        "Draws were measured against the exact posterior along the run; the error is the squared "
-        "2-Wasserstein distance in the posterior's own units, mean over the measured rounds "
-        "([all measures](posterior.md)).",
-        items(rank_sentences(runs)),
-    )
-
-
-def posterior_error(r: AgentResult, measure: str = "wasserstein2") -> np.ndarray:
-    """Of each seed: the mean of the measure over the rounds at which it was taken."""
-    assert r.posterior is not None
-    return np.nanmean(r.posterior.value[measure], axis=1)
-
-
-def rank_sentences(runs: Sequence[AgentResult]) -> list[str]:
-    """Whether settings with larger error have larger regret: rank correlation, seed by seed."""
-    out = []
-    for testbed in dict.fromkeys(r.testbed for r in runs):
-        here = [r for r in runs if r.testbed == testbed]
-        seeds = sorted(set.intersection(*(set(r.seeds) for r in here)))
-        if len(here) < 3 or len(seeds) < FEWEST_SEEDS:
-            out.append(f"{testbed}: cannot say from {len(here)} runs and {len(seeds)} seeds.")
-            continue
-        places = [[r.seeds.index(s) for s in seeds] for r in here]
-        regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
-        error = np.stack([posterior_error(r)[p] for r, p in zip(here, places, strict=True)])
-        whole = np.isfinite(regret).all(axis=0) & np.isfinite(error).all(axis=0)
-        each = np.array([_spearman(regret[:, i], error[:, i]) for i in np.flatnonzero(whole)])
-        mean = bootstrap(each)
-        word = "cannot say whether they go together"
-        if mean.count >= FEWEST_SEEDS:
-            word = (
-                "larger error goes with larger regret"
-                if mean.low > 0
-                else "larger error goes with smaller regret"
-                if mean.high < 0
-                else "no connection is seen"
-            )
-        out.append(
-            f"{testbed}, {len(here)} settings: {word}; rank correlation {mean.value:.2f} "
-            f"[{mean.low:.2f}, {mean.high:.2f}] ({mean.count} seeds)."
-        )
-    return out
-
-
-def _spearman(a: np.ndarray, b: np.ndarray) -> float:
-    from feelgood.statistics import average_ranks
-
-    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])

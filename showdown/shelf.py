@@ -115,10 +115,9 @@ def bonus_names(agent: str) -> Iterator[str]:
     if agent == "neural-ts":
         yield from ("fg-neural-ts", "sfg-neural-ts")
         return
-    for bonus in ("fg", "sfg"):
-        name = _renamed(agent, lambda p, bonus=bonus: p._replace(bonus_name=bonus))
-        if name is not None:
-            yield name
+    plain = _renamed(agent, lambda p: p._replace(bonus_name="fg"))
+    smoothed = _renamed(agent, lambda p: p._replace(bonus_name="sfg"))
+    yield from (name for name in (plain, smoothed) if name is not None)
 
 
 def is_sound(result: AgentResult) -> bool:

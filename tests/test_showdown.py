@@ -15,7 +15,7 @@ from feelgood.paper.published import all_published
 from feelgood.results import AgentResult, PosteriorAlong
 from feelgood.statistics import compute_of
 from feelgood.studies import Store, plan_cells, read_study
-from showdown import defaults, effects, keeping, pages, published, questions
+from showdown import defaults, effects, keeping, pages, posterior, published, questions
 from showdown.book import Book
 from showdown.collecting import collect
 from showdown.effects import Word, effect
@@ -309,16 +309,19 @@ def test_how_many_steps_are_enough() -> None:
 def test_regret_and_posterior_error_by_rank() -> None:
     def measured(size: float, regret: float) -> AgentResult:
         value = size + NOISE[:, None] / 100
-        along = PosteriorAlong(np.array([4]), {"wasserstein2": value}, {}, {})
+        value = {"wasserstein2": value, "trace": value}
+        along = PosteriorAlong(np.array([4]), value, {}, {})
         return dataclasses.replace(run("lmcts", regret - NOISE, beta=size), posterior=along)
 
     up = [measured(float(i), 10.0 * i) for i in range(1, 5)]
     down = [measured(float(i), 100.0 - 10.0 * i) for i in range(1, 5)]
     mixed = [measured(float(i), (0.0, 20.0, 10.0, 20.0, 0.0)[i]) for i in range(5)]
-    assert "larger error goes with larger regret" in questions.rank_sentences(up)[0]
-    assert "larger error goes with smaller regret" in questions.rank_sentences(down)[0]
-    assert "no connection is seen" in questions.rank_sentences(mixed)[0]
-    assert "cannot say from 2 runs" in questions.rank_sentences(up[:2])[0]
+    assert "larger error goes with larger regret" in posterior.rank_sentences(up)[0]
+    assert "larger error goes with smaller regret" in posterior.rank_sentences(down)[0]
+    assert "no connection is seen" in posterior.rank_sentences(mixed)[0]
+    assert "cannot say from 2 runs" in posterior.rank_sentences(up[:2])[0]
+    (nearest,) = posterior.nearest_sentences(up)
+    assert "beside its nearest, β = 1, 1 times the posterior’s variance: hurts at β = 2" in nearest
 
 
 def test_the_default_is_the_cheapest_of_the_best() -> None:

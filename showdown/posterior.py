@@ -1,0 +1,186 @@
+"""How regret goes with posterior error: runs whose draws were measured along the way."""
+
+from collections.abc import Sequence
+
+import altair as alt
+import numpy as np
+
+from feelgood.report.charts import Chart, figures
+from feelgood.results import AgentResult
+from feelgood.statistics import Estimate, average_ranks, bootstrap
+from showdown.book import Book, grid, items, section
+from showdown.effects import FEWEST_SEEDS, effect, number, summary
+from showdown.questions import NOT_RUN, in_order
+from showdown.shelf import settings_text
+
+#: The error that is meant where one number is needed.
+ERROR = "wasserstein2"
+MEASURES = {"bias": "bias", "trace": "variance ratio", ERROR: "W₂²", "choice": "arm choice"}
+SETTINGS = ("beta", "eta", "lam", "steps")
+
+
+def measured_runs(book: Book) -> list[AgentResult]:
+    """Runs that have measures."""
+    return [r for r in in_order(k.result for k in book.shelf.kept) if r.posterior is not None]
+
+
+def answer(book: Book) -> str:
+    """The question of the front page."""
+    title = "How does regret go with posterior error?"
+    runs = measured_runs(book)
+    if not runs:
+        return section(title, NOT_RUN)
+    return section(
+        title,
+        "Draws were measured against the exact posterior along the run. The error is the squared "
+        "2-Wasserstein distance in the posterior's own units, mean over the measured rounds "
+        "([all measures](posterior.md)).",
+        items([*rank_sentences(runs), *nearest_sentences(runs)]),
+        _figure(book, runs),
+    )
+
+
+def page(book: Book) -> str:
+    """The page of posterior errors."""
+    runs = measured_runs(book)
+    parts = [
+        "# Posteriors",
+        "How far the agents' draws are from the exact posterior, and whether that decides their "
+        "regret. [How posteriors are measured](../posterior.md) · "
+        "[all questions and answers](README.md)",
+    ]
+    if not runs:
+        return "\n\n".join([*parts, NOT_RUN]) + "\n"
+    sentences = [*rank_sentences(runs), *nearest_sentences(runs)]
+    parts.append(section("What it shows", items(sentences), _figure(book, runs)))
+    header = ("testbed", "agent", "settings", *MEASURES.values(), "regret", "seeds")
+    about = (
+        "Means over the measured rounds and seeds, with 95 % bootstrap intervals over seeds. Exact "
+        "draws have variance ratio 1; their other measures are small and not zero."
+    )
+    parts.append(section("Measures", about, grid(header, [_row(r) for r in runs], numbers=3)))
+    return "\n\n".join(parts) + "\n"
+
+
+def measured(r: AgentResult, measure: str = ERROR) -> np.ndarray:
+    """Of each seed: the mean of the measure over the rounds at which it was taken."""
+    assert r.posterior is not None
+    values = r.posterior.value[measure]
+    there = np.isfinite(values)
+    sums = np.where(there, values, 0.0).sum(axis=1)
+    count = there.sum(axis=1)
+    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+
+
+def rank_sentences(runs: Sequence[AgentResult]) -> list[str]:
+    """Whether settings with larger error have larger regret: rank correlation, seed by seed."""
+    out = []
+    for testbed in dict.fromkeys(r.testbed for r in runs):
+        here = [r for r in runs if r.testbed == testbed]
+        seeds = sorted(set.intersection(*(set(r.seeds) for r in here)))
+        if len(here) < 3 or len(seeds) < FEWEST_SEEDS:
+            out.append(f"{testbed}: cannot say from {len(here)} runs and {len(seeds)} seeds.")
+            continue
+        places = [[r.seeds.index(s) for s in seeds] for r in here]
+        regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
+        error = np.stack([measured(r)[p] for r, p in zip(here, places, strict=True)])
+        whole = np.isfinite(regret).all(axis=0) & np.isfinite(error).all(axis=0)
+        each = [_rank_correlation(regret[:, i], error[:, i]) for i in np.flatnonzero(whole)]
+        mean = bootstrap(np.array(each, np.float64))
+        out.append(
+            f"{testbed}, over {len(here)} settings: {_connection(mean)}; rank correlation "
+            f"{mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}] ({mean.count} seeds)."
+        )
+    return out
+
+
+def _connection(mean: Estimate) -> str:
+    if mean.count < FEWEST_SEEDS:
+        return "cannot say whether error and regret go together"
+    if mean.low > 0:
+        return "larger error goes with larger regret"
+    return "larger error goes with smaller regret" if mean.high < 0 else "no connection is seen"
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
+
+
+def nearest_sentences(runs: Sequence[AgentResult]) -> list[str]:
+    """Each agent's settings beside the one whose draws are nearest the posterior."""
+    out = []
+    for testbed, agent in dict.fromkeys((r.testbed, r.agent) for r in runs):
+        own = [r for r in runs if (r.testbed, r.agent) == (testbed, agent)]
+        finite = [r for r in own if np.isfinite(measured(r)).any()]
+        if len(finite) < 2:
+            continue
+        best = min(finite, key=lambda r: float(np.nanmean(measured(r))))
+        names = _varying(own)
+        effects = [effect(_ratio(r, names), r, best) for r in own if r is not best]
+        subject = f"`{agent}` on {testbed} beside its nearest, {_ratio(best, names)}"
+        out.append(summary(subject, effects))
+    return out
+
+
+def _varying(runs: Sequence[AgentResult]) -> list[str]:
+    return [n for n in SETTINGS if len({r.settings.get(n) for r in runs}) > 1]
+
+
+def _ratio(r: AgentResult, names: Sequence[str]) -> str:
+    """Its settings and how much wider or narrower than the posterior its draws are."""
+    ratio = bootstrap(measured(r, "trace"))
+    shown = f"{ratio.value:.2g} times the posterior’s variance"
+    return f"{settings_text(r, names)}, {shown}" if names else shown
+
+
+def _row(r: AgentResult) -> list[str]:
+    assert r.posterior is not None
+    cells = [r.testbed, f"`{r.agent}`", settings_text(r, SETTINGS)]
+    for measure in MEASURES:
+        known = measure in r.posterior.value
+        cells.append(_with_interval(measured(r, measure)) if known else "–")
+    return [*cells, _with_interval(r.final_regret), str(r.regret.count)]
+
+
+def _with_interval(values: np.ndarray) -> str:
+    mean = bootstrap(np.asarray(values, np.float64))
+    if mean.count < 2:
+        return number(mean.value)
+    return f"{_digits(mean.value)} [{_digits(mean.low)}, {_digits(mean.high)}]"
+
+
+def _digits(value: float) -> str:
+    return number(value) if abs(value) >= 10 else f"{value:.3f}"
+
+
+def _figure(book: Book, runs: Sequence[AgentResult]) -> str:
+    return book.figure(
+        "posterior",
+        "Mean final regret against posterior error (squared 2-Wasserstein distance), one point a "
+        "setting, with 95 % intervals of the regret.",
+        lambda: scatter(runs),
+    )
+
+
+def scatter(runs: Sequence[AgentResult]) -> Chart:
+    """Regret against error, both logarithmic, a colour an agent."""
+    rows = []
+    for r in runs:
+        error, regret = bootstrap(measured(r)), bootstrap(r.final_regret)
+        if error.value > 0 and regret.value > 0:
+            point = {"agent": r.agent, "settings": settings_text(r, SETTINGS)}
+            values = {"error": error.value, "regret": regret.value}
+            ends = {"low": max(regret.low, regret.value / 10), "high": regret.high}
+            rows.append(point | {k: figures(v) for k, v in (values | ends).items()})
+    base = alt.Chart(alt.InlineData(values=rows))
+    log = alt.Scale(type="log", nice=False, padding=16)
+    x = alt.X("error:Q", title="posterior error W₂², logarithmic", scale=log)
+    title = "mean final regret, logarithmic"
+    colour = alt.Color("agent:N", title="agent")
+    rules = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
+        x=x, y=alt.Y("low:Q", title=title, scale=log), y2="high:Q", color=colour
+    )
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=x, y=alt.Y("regret:Q", title=title, scale=log), color=colour, shape="agent:N"
+    )
+    return alt.layer(rules, dots).properties(width=560, height=340)
