@@ -1,6 +1,8 @@
 """`feelgood reproduce`: the paper's tables, ours beside the published."""
 
+import functools
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +21,9 @@ from feelgood.errors import FeelgoodError, did_you_mean
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from feelgood.paper.tuning import Choice, Tuning
     from feelgood.report.tables import Comparison
+    from feelgood.studies import Store, Study
 
 FORMATS = ("table", "markdown", "csv", "latex")
 
@@ -56,6 +60,19 @@ def reproduce(
     list_: Annotated[
         bool, typer.Option("--list", help="Show the tables and the time each takes here.")
     ] = False,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune", help="First choose each network: one hidden layer of 100, or three of 50."
+        ),
+    ] = False,
+    tune_rounds: Annotated[
+        int | None, typer.Option(help="Rounds of each tuning run; default: up to 2,000.")
+    ] = None,
+    tune_seeds: Annotated[
+        str | None,
+        typer.Option(help="Seeds of the tuning runs, N or A:B; default: 1000:1003."),
+    ] = None,
     engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
     workers: Annotated[
         int | None, typer.Option(help="Batches at once; default: one a core.")
@@ -74,34 +91,49 @@ def reproduce(
         return
     if table is None:
         raise FeelgoodError("no table was named: name one, such as main; --list shows all.")
+    if not tune and (tune_rounds is not None or tune_seeds is not None):
+        raise FeelgoodError("--tune-rounds and --tune-seeds are for --tune: add it or leave them.")
     if format_ not in FORMATS:
         raise FeelgoodError(f"unknown format '{format_}': {did_you_mean(format_, FORMATS)}")
 
-    from feelgood.cli.progress import study_watcher
-    from feelgood.cli.study import STOPPED, use_no_accelerator
+    from feelgood.cli.study import use_no_accelerator
     from feelgood.datasets import use_data
     from feelgood.paper.reproducing import plan_rows
     from feelgood.paper.tables import TITLES, rows
+    from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning, with_choices
     from feelgood.report.tables import compare_rows
-    from feelgood.studies import Store, run_study
+    from feelgood.studies import Store
 
     use_no_accelerator()
     use_data(data)
     chosen = rows(table, _names(testbed), _names(agents))
     plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+    tuning = (
+        plan_tuning(
+            chosen,
+            seeds=seeds,
+            rounds=rounds,
+            tuning_seeds=tune_seeds or TUNING_SEEDS,
+            tuning_rounds=tune_rounds,
+        )
+        if tune
+        else None
+    )
     prepare_output([path for path in (out, page) if path], force)
     results = Store(store)
-    study = plan.study(f"reproduce {table}")
+    run = functools.partial(_run, results, engine=engine, workers=workers, address=address)
     failures: dict[str, str] = {}
-    if study is not None:
-        try:
-            with study_watcher(errors) as watcher:
-                failures = run_study(
-                    study, results, engine=engine, workers=workers, address=address, watcher=watcher
-                ).failures
-        except KeyboardInterrupt:
-            errors.print(STOPPED)
-            raise typer.Exit(130) from None
+    if tuning is not None:
+        failures |= run(tuning.study(f"tune {table}"))
+        choices = tuning.choices(results)
+        chosen = with_choices(chosen, choices)
+        plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+        # Not among the text of a file that is read by programs.
+        (view if format_ == "table" and out is None else errors).print(
+            _chosen_networks(choices, tuning)
+        )
+    study = plan.study(f"reproduce {table}")
+    failures |= run(study)
     comparisons = compare_rows(chosen, plan.results(results))
     title = TITLES[table]
     _show(view, comparisons, title, format_, out)
@@ -114,6 +146,51 @@ def reproduce(
     if failures:
         first = next(iter(failures.items()))
         raise FeelgoodError(f"{len(failures)} batches could not be run; the first: {first}.")
+
+
+def _run(
+    store: "Store", study: "Study | None", engine: str, workers: int | None, address: str | None
+) -> dict[str, str]:
+    """Run what is missing of a study; returns why batches failed."""
+    from feelgood.cli.progress import study_watcher
+    from feelgood.cli.study import STOPPED
+    from feelgood.studies import run_study
+
+    if study is None:
+        return {}
+    try:
+        with study_watcher(errors) as watcher:
+            return run_study(
+                study, store, engine=engine, workers=workers, address=address, watcher=watcher
+            ).failures
+    except KeyboardInterrupt:
+        errors.print(STOPPED)
+        raise typer.Exit(130) from None
+
+
+def _chosen_networks(choices: "Sequence[Choice]", tuning: "Tuning") -> "Table":
+    """Both networks' mean regrets, and which was chosen."""
+    from rich.table import Table
+
+    from feelgood.paper.tuning import ARCHITECTURES
+
+    without = f" No network to choose: {', '.join(tuning.untuned)}." if tuning.untuned else ""
+    shown = Table(
+        title="networks chosen by tuning",
+        caption=f"Mean regret of {tuning.budget}, by hidden layers; for every agent the same. "
+        f"The smaller one is used below; –: not run, or diverged.{without}",
+        caption_justify="left",
+    )
+    for name in ("testbed", "agent"):
+        shown.add_column(name)
+    for layers in ARCHITECTURES:
+        shown.add_column(layers, justify="right")
+    shown.add_column("chosen")
+    for choice in choices:
+        means = (choice.regrets[layers] for layers in ARCHITECTURES)
+        numbers = ("–" if math.isnan(mean) else f"{mean:,.1f}" for mean in means)
+        shown.add_row(choice.testbed, choice.agent, *numbers, choice.layers)
+    return shown
 
 
 def _show(

@@ -56,6 +56,8 @@ class Row:
     not_comparable: str | None
     #: Why they may differ although they can be compared; None if nothing is known.
     remark: str | None
+    #: How its network was chosen; None: it is the preset's.
+    tuned: str | None = None
 
     @property
     def testbed(self) -> str:

@@ -47,6 +47,13 @@ class Comparison:
     verdict: Verdict
     #: Why they cannot be compared or differ; empty where they agree.
     reason: str
+    #: Hidden layers of our agent's network; empty where it has none.
+    layers: str = ""
+
+    @property
+    def label(self) -> str:
+        """The agent with what sets the row apart, and its network."""
+        return f"{self.row.label} [{self.layers}]" if self.layers else self.row.label
 
 
 def compare_row(row: Row, result: AgentResult | str, level: float = LEVEL) -> Comparison:
@@ -58,11 +65,12 @@ def compare_row(row: Row, result: AgentResult | str, level: float = LEVEL) -> Co
         values = values_at(result, result.seeds, "simple_regret")
     ours = Summary.of(values)
     diverged = len(values) - ours.count
+    layers = str(result.settings.get("layers", ""))
     theirs = row.published
     test = welch(ours.mean, ours.std, ours.count, theirs.mean, theirs.std, theirs.seeds, level)
 
     def say(verdict: Verdict, reason: str) -> Comparison:
-        return Comparison(row, ours, result.rounds, diverged, test, verdict, reason)
+        return Comparison(row, ours, result.rounds, diverged, test, verdict, reason, layers)
 
     if row.not_comparable is not None:
         return say(Verdict.NOT_COMPARABLE, row.not_comparable)
@@ -112,6 +120,17 @@ def caption(comparisons: Sequence[Comparison], title: str, level: float = LEVEL)
     return (
         f"{title}. Mean ± sample standard deviation (number of seeds). Verdicts: Welch's two-sided "
         f"test of equal means at level {level:g} for each row. Rows: {counts(comparisons)}."
+        f"{about_networks(comparisons)}"
+    )
+
+
+def about_networks(comparisons: Sequence[Comparison]) -> str:
+    """What the layers in brackets are and where they come from; empty where there are none."""
+    if not any(c.layers for c in comparisons):
+        return ""
+    tuned = any(c.row.tuned for c in comparisons)
+    return " In brackets: the hidden layers, " + (
+        "chosen by tuning." if tuned else "as the paper's preset has them."
     )
 
 
@@ -155,7 +174,7 @@ def _cells(comparison: Comparison) -> list[str]:
             ("+" if difference > 0 else "") + _number(difference),
             _p(p),
         ]
-    return [c.row.testbed, c.row.label, *middle, c.verdict.value]
+    return [c.row.testbed, c.label, *middle, c.verdict.value]
 
 
 def _notes(comparisons: Sequence[Comparison]) -> dict[str, int]:
@@ -293,6 +312,8 @@ CSV_COLUMNS = [
     "delta",
     "gamma",
     "preset",
+    "layers",
+    "tuning",
     "metric",
     "rounds",
     "published_rounds",
@@ -331,6 +352,8 @@ def to_csv(comparisons: Sequence[Comparison], title: str, level: float = LEVEL) 
             "delta": theirs.delta,
             "gamma": theirs.gamma,
             "preset": c.row.preset,
+            "layers": c.layers,
+            "tuning": c.row.tuned,
             "metric": theirs.metric,
             "published_rounds": c.row.rounds,
             "published_mean": theirs.mean,
