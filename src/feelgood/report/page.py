@@ -23,7 +23,7 @@ from feelgood.metrics import Summary
 from feelgood.report import charts
 from feelgood.report.charts import Chart, Style, figures
 from feelgood.report.series import Series, find_sweeps, name_series, ordered_labels, show_value
-from feelgood.report.tables import LEVEL, Comparison, Verdict, counts
+from feelgood.report.tables import LEVEL, Comparison, Verdict, about_networks, counts
 from feelgood.results import AgentResult
 from feelgood.statistics import common_seeds, compute_of, rank, values_at
 
@@ -346,7 +346,9 @@ def _overview(
     ]
     verdicts = [(group[0].problem, _verdict(group)) for group in groups]
     if done:
-        verdicts.append(("the paper", f"{counts(done)} (published numbers beside ours)."))
+        verdicts.append(
+            ("the paper", f"{counts(done)} (published numbers beside ours).{about_networks(done)}")
+        )
     warnings = [
         f"{s.label} on {s.problem}: {s.result.status}" for s in series if s.result.status != "ok"
     ]
@@ -447,7 +449,7 @@ def _published_row(c: Comparison) -> dict[str, Any]:
     tested = c.test is not None and c.verdict in (Verdict.AGREES, Verdict.DIFFERS)
     return {
         "table": theirs.table,
-        "label": c.row.label,
+        "label": c.label,
         "ours": _finite(c.ours.mean),
         "ours_std": _finite(c.ours.std),
         "ours_seeds": c.ours.count,
@@ -457,5 +459,5 @@ def _published_row(c: Comparison) -> dict[str, Any]:
         "difference": _finite(c.ours.mean - theirs.mean),
         "p": _finite(c.test.p) if tested and c.test and math.isfinite(c.test.p) else None,
         "verdict": c.verdict.value,
-        "reason": c.reason,
+        "reason": "; ".join(filter(None, [c.reason, c.row.tuned and f"network: {c.row.tuned}"])),
     }
