@@ -461,7 +461,7 @@ def beside_published(
             spread = of.std if math.isfinite(of.std) else 0.0
             data.append(
                 {
-                    "row": f"{c.row.testbed} {c.row.label}" if several else c.row.label,
+                    "row": f"{c.row.testbed} {c.label}" if several else c.label,
                     "order": order,
                     "table": theirs.table,
                     "source": source,
