@@ -1,7 +1,7 @@
 """`feelgood report` and `feelgood plot`: the page and the figures of a store."""
 
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from feelgood.results import AgentResult
 
 StoreArgument = Annotated[Path, typer.Argument(help="Folder of results that a study wrote.")]
-CHARTS = ("curves", "final", "sweep", "published", "health", "compute")
+CHARTS = (
+    *("curves", "final", "sweep", "published", "health", "compute"),
+    *("posterior", "posterior-regret"),
+)
 PAGE_FILE = "report.html"
 
 
@@ -106,7 +109,8 @@ def plot(
     band: Annotated[str, typer.Option(help="Band of curves: quantile or std.")] = "quantile",
     cost: Annotated[str, typer.Option(help="Of compute: gradients or seconds.")] = "gradients",
     measure: Annotated[
-        str | None, typer.Option(help="Of health: one measure; default: all.")
+        str | None,
+        typer.Option(help="Of health, posterior, posterior-regret; default: all, or choice."),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
@@ -136,6 +140,8 @@ def plot(
         "final": {"log_x": log_x},
         "compute": {"cost": cost},
         "health": {"measure": measure},
+        "posterior": {"measure": measure or "choice"},
+        "posterior-regret": {"measure": measure or "choice"},
     }
     drawn = _draw(chart, results, options.get(chart, {}))
     image = charts.render(drawn, kind, theme)  # type: ignore[arg-type]
@@ -144,17 +150,19 @@ def plot(
 
 
 def _draw(chart: str, results: "Sequence[AgentResult]", options: dict[str, Any]) -> Any:
-    from feelgood.report import charts
+    from feelgood.report import along_charts, charts
 
     if chart == "published":
         from feelgood.report.matching import find_comparisons
 
         return charts.beside_published(find_comparisons(results))
-    draw = {
+    draw: dict[str, Callable[..., Any]] = {
         "curves": charts.regret_curves,
         "final": charts.final_intervals,
         "sweep": charts.sweep_charts,
         "health": charts.sampler_health,
         "compute": charts.regret_against_compute,
-    }[chart]
-    return draw(results, **options)
+        "posterior": along_charts.posterior_along,
+        "posterior-regret": along_charts.regret_against_posterior,
+    }
+    return draw[chart](results, **options)

@@ -146,7 +146,7 @@ def regret_curves(
     band: Band = "quantile",
 ) -> Chart:
     """Mean cumulative regret along the run, with a band over seeds."""
-    return _panels(results, lambda s, style: curves_panel(s, style, log_x, log_y, band))
+    return panels(results, lambda s, style: curves_panel(s, style, log_x, log_y, band))
 
 
 def curves_panel(
@@ -165,9 +165,9 @@ def curves_panel(
         )
     rounds = [row["round"] for row in rows] if log_x else []
     means = [row["mean"] for row in rows] if log_y else []
-    x = alt.X("round:Q", title="round", scale=_scale(log_x, nice=False), axis=_number_axis(rounds))
+    x = alt.X("round:Q", title="round", scale=_scale(log_x, nice=False), axis=number_axis(rounds))
     title = "cumulative regret (sum of mean reward lost)"
-    y = alt.Y("mean:Q", title=title, scale=_scale(log_y), axis=_number_axis(means))
+    y = alt.Y("mean:Q", title=title, scale=_scale(log_y), axis=number_axis(means))
     highlight, opacity = _highlight(style)
     bands = "10 to 90 % of seeds" if band == "quantile" else "mean ± std"
     areas = base.mark_area(opacity=0.1, interpolate="monotone").encode(
@@ -215,12 +215,12 @@ def curve_rows(series: Series, points: int, band: Band) -> Rows:
     kept = _thin(len(r.curve_rounds), points)
     values = r.curve[:, kept]
     alive = np.isfinite(values).sum(axis=0)
-    mean = _column_means(values)
+    mean = column_means(values)
     if band == "std":
         spread = np.array([_std(column) for column in values.T])
         low, high = np.maximum(mean - spread, 0.0), mean + spread
     else:
-        low, high = _column_quantiles(values, (0.1, 0.9))
+        low, high = column_quantiles(values, (0.1, 0.9))
     picked = set(_thin(len(kept), PICKS).tolist())
     return [
         {
@@ -242,7 +242,7 @@ def curve_rows(series: Series, points: int, band: Band) -> Rows:
 
 def final_intervals(results: Sequence[AgentResult], *, log_x: bool = False) -> Chart:
     """Mean final regret with its 95 % bootstrap interval, and the seeds behind it."""
-    return _panels(results, lambda s, style: final_panel(s, style, log_x))
+    return panels(results, lambda s, style: final_panel(s, style, log_x))
 
 
 def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> alt.LayerChart:
@@ -270,7 +270,7 @@ def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> 
     y = alt.Y(
         "series:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=_label_axis()
     )
-    axis = _number_axis([row["regret"] for row in seeds] if log_x else [])
+    axis = number_axis([row["regret"] for row in seeds] if log_x else [])
     title = "final cumulative regret"
     x = alt.X("mean:Q", title=title, scale=_scale(log_x, zero=False), axis=axis)
     base = style.data(means).transform_filter(positive.format("low"))
@@ -418,7 +418,7 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
     title = "mean final regret"
     colour = alt.Color("series:N", title="agent", scale=alt.Scale(domain=list(style.labels)))
     dash = style.dash()
-    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False), axis=_number_axis())
+    y = alt.Y("mean:Q", title=title, scale=alt.Scale(zero=False), axis=number_axis())
     bars = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
         x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=colour
     )
@@ -480,7 +480,7 @@ def beside_published(
     offset = alt.YOffset("source:N", sort=["ours", "published"])
     title = "regret: mean ± std, logarithmic"
     scale = alt.Scale(type="log", nice=False, padding=12)
-    axis = _number_axis([row[end] for row in data for end in ("low", "high")])
+    axis = number_axis([row[end] for row in data for end in ("low", "high")])
     sources = ["ours", "published"]
     colour = alt.Color(
         "source:N", title=None, scale=alt.Scale(domain=sources), legend=alt.Legend(orient="top")
@@ -567,7 +567,7 @@ def health_panel(series: Sequence[Series], style: Style, measure: str) -> alt.La
         if values is None:
             continue
         kept = _thin(len(s.result.curve_rounds), style.points // 2)
-        means = _column_means(values[:, kept])
+        means = column_means(values[:, kept])
         rows += [
             {"series": s.label, "round": int(s.result.curve_rounds[k]), "mean": figures(m)}
             for k, m in zip(kept, means, strict=True)
@@ -578,8 +578,8 @@ def health_panel(series: Sequence[Series], style: Style, measure: str) -> alt.La
     scale = _scale(log)
     if measure == "acceptance" or not any(seen):
         scale = alt.Scale(domain=[0, 1])
-    x = alt.X("round:Q", title="round", scale=alt.Scale(nice=False), axis=_number_axis())
-    axis = _number_axis(seen if log else [])
+    x = alt.X("round:Q", title="round", scale=alt.Scale(nice=False), axis=number_axis())
+    axis = number_axis(seen if log else [])
     y = alt.Y("mean:Q", title=f"{title} (mean over seeds)", scale=scale, axis=axis)
     base = style.data(rows)
     lines = base.mark_line(strokeWidth=2).encode(
@@ -623,7 +623,7 @@ def _ess_panel(series: Sequence[Series], style: Style, title: str) -> alt.LayerC
         x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, color=_plain_colour(style)
     )
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("middle:Q", title=x_title, scale=alt.Scale(zero=True), axis=_number_axis()),
+        x=alt.X("middle:Q", title=x_title, scale=alt.Scale(zero=True), axis=number_axis()),
         y=y,
         color=_plain_colour(style),
         tooltip=[
@@ -650,7 +650,7 @@ def regret_against_compute(results: Sequence[AgentResult], cost: Cost = "gradien
     series = name_series(results)
     if not any(cost_rows(s, cost) for s in series):
         raise FeelgoodError(f"no {cost} are recorded here: use another cost.")
-    return _panels(results, lambda s, style: compute_panel(s, style, cost))
+    return panels(results, lambda s, style: compute_panel(s, style, cost))
 
 
 def cost_rows(series: Series, cost: Cost) -> Rows:
@@ -676,9 +676,9 @@ def compute_panel(series: Sequence[Series], style: Style, cost: Cost) -> alt.Lay
     rows = [row for s in series for row in cost_rows(s, cost)]
     base = style.data(rows)
     log = alt.Scale(type="log", nice=False, padding=16)
-    x = alt.X("cost:Q", title=COSTS[cost], scale=log, axis=_number_axis(form="~s"))
+    x = alt.X("cost:Q", title=COSTS[cost], scale=log, axis=number_axis(form="~s"))
     title = "mean final regret, logarithmic"
-    axis = _number_axis([row["mean"] for row in rows])
+    axis = number_axis([row["mean"] for row in rows])
     rules = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
         x=x, y=alt.Y("low:Q", title=title, scale=log), y2="high:Q", color=style.colour(line=False)
     )
@@ -797,8 +797,10 @@ def figures(value: float, digits: int = 5) -> float | None:
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
-def _panels(
-    results: Sequence[AgentResult], draw: Callable[[Sequence[Series], Style], alt.LayerChart]
+def panels(
+    results: Sequence[AgentResult],
+    draw: Callable[[Sequence[Series], Style], alt.LayerChart],
+    title: Callable[[Sequence[Series]], str | list[str]] = lambda series: series[0].problem,
 ) -> Chart:
     """One panel a problem, with common colours."""
     if not results:
@@ -806,14 +808,12 @@ def _panels(
     series = name_series(results)
     problems = list(dict.fromkeys(s.problem for s in series))
     style = Style(labels=tuple(ordered_labels(series)))
-    panels = [
-        draw(
-            [s for s in series if s.problem == problem],
-            dataclasses.replace(style, panel_number=number, panel_count=len(problems)),
-        ).properties(title=problem)
-        for number, problem in enumerate(problems)
-    ]
-    return _side_by_side(panels)
+    drawn = []
+    for number, problem in enumerate(problems):
+        own = [s for s in series if s.problem == problem]
+        place = dataclasses.replace(style, panel_number=number, panel_count=len(problems))
+        drawn.append(draw(own, place).properties(title=title(own)))
+    return _side_by_side(drawn)
 
 
 def _side_by_side(panels: Sequence[alt.LayerChart]) -> Chart:
@@ -841,7 +841,7 @@ def _scale(log: bool, zero: bool = True, nice: bool = True) -> alt.Scale:
     return alt.Scale(type="log", nice=False) if log else alt.Scale(zero=zero, nice=nice)
 
 
-def _number_axis(log_of: Sequence[float | int] = (), form: str = ",~r") -> alt.Axis:
+def number_axis(log_of: Sequence[float | int] = (), form: str = ",~r") -> alt.Axis:
     """A quiet axis; a logarithmic one of these values gets lines at 1, 2 and 5 only."""
     axis = alt.Axis(format=form, labelOverlap="greedy", tickCount=6)
     positive = [v for v in log_of if v > 0]
@@ -910,7 +910,7 @@ def _std(values: Float[np.ndarray, " seeds"]) -> float:
     return float(np.std(finite, ddof=1)) if len(finite) > 1 else 0.0
 
 
-def _column_means(values: Float[np.ndarray, "seeds points"]) -> Float[np.ndarray, " points"]:
+def column_means(values: Float[np.ndarray, "seeds points"]) -> Float[np.ndarray, " points"]:
     """Means over the living chains; NaN where none is left."""
     alive = np.isfinite(values)
     count = alive.sum(axis=0)
@@ -919,7 +919,7 @@ def _column_means(values: Float[np.ndarray, "seeds points"]) -> Float[np.ndarray
     )
 
 
-def _column_quantiles(
+def column_quantiles(
     values: Float[np.ndarray, "seeds points"], levels: Sequence[float]
 ) -> Float[np.ndarray, "levels points"]:
     """Quantiles over the living chains; NaN where none is left."""

@@ -20,7 +20,7 @@ from altair.utils.schemapi import debug_mode
 
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
-from feelgood.report import charts
+from feelgood.report import along_charts, charts
 from feelgood.report.charts import Chart, Style, figures
 from feelgood.report.series import Series, find_sweeps, name_series, ordered_labels, show_value
 from feelgood.report.tables import LEVEL, Comparison, Verdict, about_networks, counts
@@ -84,6 +84,23 @@ SECTIONS = (
                 "options": [
                     {"key": key, "label": label[0].upper() + label[1:]}
                     for key, label in charts.MEASURES.items()
+                ],
+            },
+        ),
+    ),
+    Section(
+        "posterior",
+        "Posterior error and regret",
+        "How far the agents' draws are from their exact posteriors, measured along the run: means "
+        "over seeds with bands of 10 to 90 % of them, and dashed what as many exact draws would "
+        "show. Beside it the mean final regret against the error along the run; dots have 95 % "
+        "bootstrap intervals.",
+        (
+            {
+                "name": "measure",
+                "label": "Measure",
+                "options": [
+                    {"key": key, "label": along_charts.BUTTONS[key]} for key in along_charts.BUTTONS
                 ],
             },
         ),
@@ -277,6 +294,8 @@ def _add_charts(
     }
     if measures:
         packer.add("health", number, f"Sampler health on {problem}", measures)
+    if along_charts.measured(group):
+        _add_posterior(packer, number, group, style)
     costs: dict[str, Chart] = {
         cost: charts.compute_panel(group, style, cost)
         for cost in charts.COSTS
@@ -284,6 +303,27 @@ def _add_charts(
     }
     if costs:
         packer.add("compute", number, f"Regret against compute on {problem}", costs)
+
+
+def _add_posterior(packer: _Packer, number: int, group: Sequence[Series], style: Style) -> None:
+    problem = group[0].problem
+    along = {name: along_charts.along_panel(group, style, name) for name in along_charts.BUTTONS}
+    packer.add("posterior", number, f"Posterior error on {problem}", along, "Along the run")
+    against = {
+        name: along_charts.against_panel(group, style, name) for name in along_charts.BUTTONS
+    }
+    found = {name: along_charts.correlation(group, name) for name in along_charts.BUTTONS}
+    told = [f"{along_charts.BUTTONS[name].lower()} {c.short}" for name, c in found.items()]
+    first = next(iter(found.values()))
+    caption = first.sentence
+    if first.enough:
+        caption = (
+            f"Regret against the error. Spearman's rank correlation over {first.agents} agents, "
+            f"with 95 % bootstrap intervals over agents and seeds: {'; '.join(told)}."
+        )
+    packer.add(
+        "posterior", number, f"Regret against posterior error on {problem}", against, caption
+    )
 
 
 def _comparisons_of(group: Sequence[Series], comparisons: Sequence[Comparison]) -> list[Comparison]:
