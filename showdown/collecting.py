@@ -1,12 +1,13 @@
 """From stores to `results/`: what some study asks for, each seed once, newer runs first."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from feelgood.errors import FeelgoodError
 from feelgood.paper.published import all_published
 from feelgood.paper.tables import missing, to_row
+from feelgood.results import AgentResult
 from feelgood.studies import Store, plan_cells, read_study
 from showdown import keeping
 from showdown.keeping import Kept, Row
@@ -34,12 +35,10 @@ def collect(
     for row in keeping.read_rows(folder):
         rows.setdefault(keeping.key_of_row(row), {})[row["seed"]] = row
     for store in stores:
-        for result in Store(store, create=False).results():
+        for result in _cells(Store(store, create=False), note):
             seeds = rows.setdefault(keeping.key_of(result), {})
             for row in keeping.to_rows(Kept(result)):
-                before = seeds.get(row["seed"])
-                if before is None or before["posterior"] is None or row["posterior"] is not None:
-                    seeds[row["seed"]] = row | _labels(before)
+                seeds[row["seed"]] = _newer(row, seeds.get(row["seed"]))
     _label_studies(rows, studies, note)
     unasked = [key for key, own in rows.items() if not next(iter(own.values()))["studies"]]
     for key in unasked:
@@ -49,9 +48,29 @@ def collect(
     return Collected(tuple(keeping.write(folder, kept)), len(rows), len(kept), len(unasked))
 
 
-def _labels(before: Row | None) -> Row:
-    """A seed that was run again keeps its labels, in case they cannot be found out here."""
-    return {} if before is None else {k: before[k] for k in ("studies", "numbers")}
+def _cells(store: Store, note: Callable[[str], None]) -> Iterator[AgentResult]:
+    """Every cell of a store by itself: one that was measured took longer than its twin."""
+    sums = store.checksums()
+    for damage in store.verify():
+        note(str(damage))
+    for cell_id in sorted(store.present()):
+        yield store.read(cell_id, sums.get(cell_id))
+
+
+def _newer(row: Row, before: Row | None) -> Row:
+    """The newer row of a seed, with what only the older one knows.
+
+    Labels, in case they cannot be found out here. Measuring the posterior does not change a run but
+    takes time: measures come from the run that has them, seconds from the one that has none.
+    """
+    if before is None:
+        return row
+    labels = {k: before[k] for k in ("studies", "numbers")}
+    measures = {k: before[k] for k in ("posterior", "posterior_rounds")}
+    seconds = {k: before[k] for k in ("run_s", "compile_s")}
+    if row["posterior"] is None:
+        return row | labels | measures
+    return row | labels | seconds
 
 
 def _label_studies(

@@ -62,14 +62,19 @@ def recommendation(results: Sequence[AgentResult], ranking: Ranking) -> str:
     said = f"{where}, {ranking.seeds} seeds, level {ranking.level:g}"
     if not best:
         return f"No agent can be recommended: all have diverged chains ({said})."
-    costs = {name: _seconds(groups, name) for name in best}
-    cheapest = min(best, key=lambda name: costs[name])
+    cheapest = min(best, key=lambda name: _price(groups, name))
     if len(best) == 1:
         return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, cheapest)}."
     return (
-        f"No single winner: {enumeration(names)} may be the best ({said}). The cheapest of them is "
-        f"`{cheapest}`; {_cost_text(groups, cheapest)}."
+        f"No single winner: {enumeration(names)} may be the best ({said}). The fewest gradients of "
+        f"them takes `{cheapest}`; {_cost_text(groups, cheapest)}."
     )
+
+
+def _price(groups: dict[str, dict[str, AgentResult]], agent: str) -> tuple[float, float]:
+    """Gradients of a chain on all testbeds, then seconds, which depend on the machine."""
+    costs = [compute_of(group[agent]) for group in groups.values()]
+    return sum(c.gradients or 0.0 for c in costs), sum(c.seconds for c in costs)
 
 
 def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:

@@ -115,19 +115,25 @@ def summary(subject: str, effects: Sequence[Effect]) -> str:
     """One sentence: where `subject` helps, where it hurts, and where nothing can be said."""
     if not effects:
         return f"{subject}: cannot say, nothing was run."
+    labels = _telling([e.label for e in effects])
     parts = []
     for word in Word:
-        members = [e for e in effects if e.word is word]
-        if not members:
-            continue
-        if word is Word.UNKNOWN:
-            shown = [f"{e.label} ({e.why})" for e in members]
-        elif word is Word.NOTHING:
-            shown = [e.label for e in members]
-        else:
-            shown = [f"{e.label} ({interval(e.difference)})" for e in members if e.difference]
-        parts.append(f"{word.value} at {enumeration(shown)}")
+        shown = [
+            f"{label} ({e.why if e.why or e.difference is None else interval(e.difference)})"
+            for label, e in zip(labels, effects, strict=True)
+            if e.word is word
+        ]
+        if shown:
+            parts.append(f"{word.value} at {enumeration(shown)}")
     return f"{subject}: {'; '.join(parts)} ({seeds_text(effects)})."
+
+
+def _telling(labels: Sequence[str]) -> list[str]:
+    """Labels such as `λ = 0.1, b = 1` without the parts that all of them have."""
+    parts = [label.split(", ") for label in labels]
+    common = set.intersection(*map(set, parts)) if len(labels) > 1 else set()
+    kept = [", ".join(p for p in own if p not in common) for own in parts]
+    return [short or label for short, label in zip(kept, labels, strict=True)]
 
 
 def tally(effects: Sequence[Effect]) -> str:
@@ -146,6 +152,7 @@ def tally_sentence(subject: str, effects: Sequence[Effect]) -> str:
 
 HEADER = (
     "testbed",
+    "agent",
     "what",
     "regret",
     "beside",
@@ -159,10 +166,11 @@ HEADER = (
 
 def table(effects: Sequence[Effect]) -> str:
     """The effects as a Markdown table."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|--:|--:|--:|--:|--:|--:|---|"]
+    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|---|--:|--:|--:|--:|--:|--:|---|"]
     for e in effects:
         run = e.changed or e.base
-        cells = [run.testbed if run else "–", e.label]
+        agent = f"`{e.changed.agent}`" if e.changed else "–"
+        cells = [run.testbed if run else "–", agent, e.label]
         if e.difference is None or e.better is None or e.changed is None or e.base is None:
             cells += ["–"] * 6
         else:

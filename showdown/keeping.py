@@ -98,8 +98,9 @@ def to_rows(kept: Kept) -> list[Row]:
         "settings": json.dumps(dict(r.settings), sort_keys=True),
         "rounds": r.rounds,
         "curve_rounds": r.curve_rounds[picked].tolist(),
-        "compile_s": r.compile_s / len(r.seeds),
-        "run_s": compute_of(r).seconds,
+        # Measuring takes time that is not the agent's.
+        "compile_s": r.compile_s / len(r.seeds) if r.posterior is None else None,
+        "run_s": compute_of(r).seconds if r.posterior is None else None,
         "studies": list(kept.studies),
         "numbers": list(kept.numbers),
         **{name: r.provenance.get(name) for name in ORIGIN},

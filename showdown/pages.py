@@ -51,19 +51,13 @@ def build(book: Book) -> dict[str, str]:
 
 
 def in_short(book: Book) -> list[str]:
-    """The bonus, the default, the reproduction: one sentence each."""
+    """The bonus, the default, the reproduction: settings that were fixed beforehand."""
     kinds = {
         "linear": questions.LINEAR,
         "logistic": questions.LOGISTIC,
         "neural": (*questions.NEURAL, *questions.DATA_STUDIES),
     }
-    bonus = [
-        questions.tally_sentence(
-            f"The feel-good bonus in {name} bandits, over all λ and b that were tried",
-            questions.bonus_effects(book, studies),
-        )
-        for name, studies in kinds.items()
-    ]
+    bonus = [questions.headline(book, name, studies) for name, studies in kinds.items()]
     results = book.shelf.of("question-default")
     ranking = defaults.overall(results)
     advice = (

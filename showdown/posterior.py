@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-import altair as alt
 import numpy as np
 
-from feelgood.report.charts import Chart, figures
 from feelgood.results import AgentResult
 from feelgood.statistics import Estimate, average_ranks, bootstrap
 from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS, effect, number, summary
+from showdown.figures import scatter
 from showdown.questions import NOT_RUN, in_order
 from showdown.shelf import settings_text
 
@@ -34,7 +33,8 @@ def answer(book: Book) -> str:
         title,
         "Draws were measured against the exact posterior along the run. The error is the squared "
         "2-Wasserstein distance in the posterior's own units, mean over the measured rounds "
-        "([all measures](posterior.md)).",
+        "([all measures](posterior.md)). [2×] says that the draws have twice the posterior's "
+        "variance.",
         items([*rank_sentences(runs), *nearest_sentences(runs)]),
         _figure(book, runs),
     )
@@ -127,10 +127,9 @@ def _varying(runs: Sequence[AgentResult]) -> list[str]:
 
 
 def _ratio(r: AgentResult, names: Sequence[str]) -> str:
-    """Its settings and how much wider or narrower than the posterior its draws are."""
+    """Its settings and the variance of its draws in that of the posterior."""
     ratio = bootstrap(measured(r, "trace"))
-    shown = f"{ratio.value:.2g} times the posterior’s variance"
-    return f"{settings_text(r, names)}, {shown}" if names else shown
+    return f"{settings_text(r, names)} [{ratio.value:.2g}×]"
 
 
 def _row(r: AgentResult) -> list[str]:
@@ -158,29 +157,8 @@ def _figure(book: Book, runs: Sequence[AgentResult]) -> str:
         "posterior",
         "Mean final regret against posterior error (squared 2-Wasserstein distance), one point a "
         "setting, with 95 % intervals of the regret.",
-        lambda: scatter(runs),
+        lambda: scatter(
+            [(r.agent, bootstrap(measured(r)).value, r) for r in runs],
+            "squared 2-Wasserstein distance to the posterior, logarithmic",
+        ),
     )
-
-
-def scatter(runs: Sequence[AgentResult]) -> Chart:
-    """Regret against error, both logarithmic, a colour an agent."""
-    rows = []
-    for r in runs:
-        error, regret = bootstrap(measured(r)), bootstrap(r.final_regret)
-        if error.value > 0 and regret.value > 0:
-            point = {"agent": r.agent, "settings": settings_text(r, SETTINGS)}
-            values = {"error": error.value, "regret": regret.value}
-            ends = {"low": max(regret.low, regret.value / 10), "high": regret.high}
-            rows.append(point | {k: figures(v) for k, v in (values | ends).items()})
-    base = alt.Chart(alt.InlineData(values=rows))
-    log = alt.Scale(type="log", nice=False, padding=16)
-    x = alt.X("error:Q", title="posterior error W₂², logarithmic", scale=log)
-    title = "mean final regret, logarithmic"
-    colour = alt.Color("agent:N", title="agent")
-    rules = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
-        x=x, y=alt.Y("low:Q", title=title, scale=log), y2="high:Q", color=colour
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=alt.Y("regret:Q", title=title, scale=log), color=colour, shape="agent:N"
-    )
-    return alt.layer(rules, dots).properties(width=560, height=340)

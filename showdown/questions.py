@@ -3,7 +3,6 @@
 Every sentence that judges is computed; what is written by hand says only what was asked.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -21,8 +20,10 @@ from showdown.effects import (
     number,
     summary,
     table,
+    tally,
     tally_sentence,
 )
+from showdown.figures import scatter
 from showdown.shelf import is_sound, settings_text, unpreconditioned, unsmoothed
 
 LINEAR = ("question-lambda",)
@@ -72,6 +73,25 @@ def bonus_effects(book: Book, studies: Sequence[str]) -> list[Effect]:
     ]
 
 
+#: Weights that a headline is about: the library's default and the paper's.
+WEIGHTS = (0.1, 0.5)
+
+
+def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
+    """The bonus at `WEIGHTS` on each testbed, and the count over everything that was tried."""
+    effects = bonus_effects(book, studies)
+    fixed = [
+        e
+        for e in effects
+        if e.changed is not None
+        and e.changed.agent in ("fglmcts", "neural-fglmcts")
+        and e.changed.settings["lam"] in WEIGHTS
+    ]
+    parts = [summary(name, own) for name, own in _grouped(fixed, _whose).items()]
+    every = tally_sentence("over all weights, caps and agents", effects)
+    return f"The feel-good bonus in {kind} bandits. {' '.join([*parts, every.capitalize()])}"
+
+
 def _has_bonus(r: AgentResult) -> bool:
     return "fg" in r.agent
 
@@ -95,15 +115,23 @@ def _paper_bonus(book: Book) -> str:
     studies = sorted(
         {s for k in book.shelf.kept for s in k.studies if s.startswith("table-lambda-")}
     )
-    sentences = []
+    rows, weights = [], set()
     for study in studies:
-        effects = bonus_effects(book, [study])
-        by_weight = _grouped(effects, lambda r: settings_text(r, ("lam",)))
-        title = study.removeprefix("table-")
-        for weight, own in by_weight.items():
-            sentences.append(tally_sentence(f"`{title}`, {weight}", own))
-    about = "Agents of the paper's λ tables, at its settings, each beside its twin without bonus."
-    return section("At the paper's settings", about, items(sentences) or NOT_RUN, depth=3)
+        groups = _grouped(bonus_effects(book, [study]), lambda r: settings_text(r, ("lam",)))
+        weights |= set(groups)
+        rows.append((study.removeprefix("table-"), groups))
+    header = ["table", *sorted(weights)]
+    cells = [
+        [f"`{name}`", *(tally(groups.get(weight, ())) or "–" for weight in header[1:])]
+        for name, groups in rows
+    ]
+    about = (
+        "Agents of the paper's λ tables, at its settings, each beside its twin without bonus: how "
+        "many of the pairs have which verdict. Kernels, preconditioned or not, plain and smoothed."
+    )
+    return section(
+        "At the paper's settings", about, grid(header, cells) if rows else NOT_RUN, depth=3
+    )
 
 
 def _data_bonus(book: Book) -> str:
@@ -115,13 +143,8 @@ def _data_bonus(book: Book) -> str:
     )
     groups = _grouped(effects, lambda r: f"`{r.agent}`")
     sentences = [tally_sentence(name, own) for name, own in groups.items()]
-    named = [dataclasses.replace(e, label=f"`{_name(e)}`, {e.label}") for e in effects]
-    pairs = folded("All pairs", table(named)) if effects else ""
+    pairs = folded("All pairs", table(effects)) if effects else ""
     return section("Data sets", about, items(sentences) or NOT_RUN, pairs, depth=3)
-
-
-def _name(e: Effect) -> str:
-    return e.changed.agent if e.changed is not None else "–"
 
 
 def _cap(book: Book) -> str:
@@ -324,7 +347,7 @@ def compute(book: Book) -> str:
                 f"`{r.agent}`",
                 str(r.settings.get("steps", "–")),
                 "–" if cost.gradients is None else f"{cost.gradients:,.0f}",
-                f"{cost.seconds:.3g}",
+                f"{cost.seconds:.3g}" if np.isfinite(cost.seconds) else "–",
                 f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]",
                 str(mean.count),
                 str(r.provenance.get("device", "")),
@@ -333,8 +356,13 @@ def compute(book: Book) -> str:
     header = ("agent", "steps a round", "gradients", "seconds a chain", "regret", "seeds", "device")
     image = book.figure(
         "compute",
-        "Mean final regret against gradient evaluations of a chain on linear-20.",
-        lambda: charts.regret_against_compute(results),
+        "Mean final regret against gradient evaluations of a chain on linear-20, one point a "
+        "number of steps, with 95 % intervals.",
+        lambda: scatter(
+            [(r.agent, compute_of(r).gradients or 0.0, r) for r in results],
+            "gradient evaluations of a chain, logarithmic",
+            connect=True,
+        ),
     )
     return section(
         "How does regret go with compute?",

@@ -118,7 +118,6 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
         curve_rounds=grid,
         curve=curve,
         health=health,
-        posterior=along,
         provenance={"device": "abacus", "batch_chains": 99},
     )
     keeping.write(tmp_path, keeping.to_rows(Kept(whole, ("a", "b"), (3, 5))))
@@ -136,9 +135,13 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     ours, theirs = compute_of(back), compute_of(whole)
     assert ours.gradients == pytest.approx(theirs.gradients, rel=2e-3)
     assert ours.seconds == pytest.approx(theirs.seconds)
+    assert back.provenance["device"] == "abacus"
+    measured = dataclasses.replace(whole, posterior=along)
+    keeping.write(tmp_path, keeping.to_rows(Kept(measured)))
+    back = keeping.read(tmp_path)[0].result
     assert back.posterior is not None
     np.testing.assert_allclose(back.posterior.value["bias"], along.value["bias"], rtol=1e-3)
-    assert back.provenance["device"] == "abacus"
+    assert np.isnan(compute_of(back).seconds), "measuring takes time that is not the agent's"
 
 
 STUDY = 'table = "main"\ntestbeds = ["linear-20"]\nagents = ["lints", "lmcts"]\nrounds = {rounds}\n'
@@ -179,6 +182,28 @@ def test_stores_become_small_files(tmp_path: Path) -> None:
     (kept,) = keeping.read(folder)
     assert (kept.result.agent, kept.result.rounds) == ("lmcts", 400)
     assert kept.numbers, "shorter than published, and yet beside it"
+
+
+def test_measures_come_from_one_run_and_seconds_from_the_other(tmp_path: Path) -> None:
+    """A run whose posterior was measured took longer, and is otherwise the same."""
+    studies, folder = tmp_path / "studies", tmp_path / "results"
+    studies.mkdir()
+    text = 'testbeds = ["linear-20"]\nagents = ["lmcts"]\nrounds = 8\n'
+    (studies / "plain.toml").write_text(text)
+    (studies / "measured.toml").write_text(text + "posterior_every = 4\n")
+    ones = {"bias": np.ones((10, 2))}
+    along = PosteriorAlong(np.array([4, 8]), ones, ones, ones)
+    for name, seconds, measures in (("plain", 2.0, None), ("measured", 50.0, along)):
+        (cell,) = read_study(studies / f"{name}.toml").study.cells
+        made = result("lmcts", np.arange(10.0), rounds=8)
+        made = dataclasses.replace(made, settings=dict(cell.settings), posterior=measures)
+        Store(tmp_path / name).put(cell, dataclasses.replace(made, run_s=seconds))
+    for order in (("measured", "plain"), ("measured",), ("plain",), ("plain", "measured")):
+        collect([tmp_path / name for name in order], studies, folder)
+        (kept,) = keeping.read(folder)
+        assert kept.studies == ("measured", "plain")
+        assert kept.result.posterior is not None
+        assert compute_of(kept.result).seconds == pytest.approx(0.2), order
 
 
 def test_labels_stay_where_the_data_are_not(
@@ -230,14 +255,15 @@ def test_the_bonus_is_judged_beside_the_agent_without() -> None:
     )
     text = questions.feel_good(book)
     line = next(line for line in text.splitlines() if "`fglmcts` on linear-20" in line)
-    assert re.search(r"helps at λ = 0.01, b = 1000 \(−10\.0+ \[−10\.\d, −9\.\d+\]\);", line)
-    assert re.search(r"hurts at λ = 0.5, b = 1000 \(\+30\.0 \[\+29\.\d, \+30\.\d\]\);", line)
-    assert "no difference seen at λ = 0.1, b = 1000;" in line
-    assert "cannot say at λ = 1, b = 1000 (2 seeds are too few)" in line
+    assert re.search(r"helps at λ = 0.01 \(−10\.0+ \[−10\.\d, −9\.\d+\]\);", line)
+    assert re.search(r"hurts at λ = 0.5 \(\+30\.0 \[\+29\.\d, \+30\.\d\]\);", line)
+    assert re.search(r"no difference seen at λ = 0.1 \(\S+ \[−\d.*, \+\d.*\]\);", line)
+    assert "cannot say at λ = 1 (2 seeds are too few)" in line
     other = next(line for line in text.splitlines() if "`fglmcts` on linear-40" in line)
     assert "cannot say at λ = 0.5, b = 1 (not run)" in other, "another η is no twin"
     short = pages.in_short(book)[0]
     assert "of 5 pairs, helps 1, hurts 1, no difference seen 1, cannot say 2" in short
+    assert "`fglmcts` on linear-20, sound steps: hurts at λ = 0.5 (+30.0" in short
 
 
 def test_the_cap_is_judged_beside_no_cap() -> None:
@@ -247,8 +273,8 @@ def test_the_cap_is_judged_beside_no_cap() -> None:
         *(("question-cap", run("fglmcts", v, lam=0.1, b=b)) for b, v in runs.items()),
     )
     text = questions.feel_good(book)
-    assert re.search(r"The bonus at λ = 0\.1: helps at λ = 0\.1, b = 0\.5 \(.*; hurts at", text)
-    assert re.search(r"A cap beside b = 1000: helps at .*b = 0\.5 .*no difference seen at", text)
+    assert re.search(r"The bonus at λ = 0\.1: helps at b = 0\.5 \(.*; hurts at", text)
+    assert re.search(r"A cap beside b = 1000: helps at b = 0\.5 .*no difference seen at", text)
 
 
 def test_smoothing_and_preconditioning_find_their_twins() -> None:
@@ -258,8 +284,8 @@ def test_smoothing_and_preconditioning_find_their_twins() -> None:
         ("question-smoothing", run("sfglmcts", 90.0 - NOISE, lam=0.1, b=2.0, s=10.0)),
     )
     text = questions.smoothing(smooth)
-    assert "hurts at λ = 0.1, b = 1, s = 10" in text
-    assert "cannot say at λ = 0.1, b = 2, s = 10 (not run)" in text
+    assert "Smoothing with s = 10: hurts at b = 1 (+10.0" in text
+    assert "cannot say at b = 2 (not run)" in text
     hot = book_of(
         ("x", run("lmcts", 100.0 + NOISE)),
         ("question-preconditioning", run("plmcts", 90.0 - NOISE, lambda_reg=1.0)),
@@ -321,7 +347,7 @@ def test_regret_and_posterior_error_by_rank() -> None:
     assert "no connection is seen" in posterior.rank_sentences(mixed)[0]
     assert "cannot say from 2 runs" in posterior.rank_sentences(up[:2])[0]
     (nearest,) = posterior.nearest_sentences(up)
-    assert "beside its nearest, β = 1, 1 times the posterior’s variance: hurts at β = 2" in nearest
+    assert "beside its nearest, β = 1 [1×]: hurts at β = 2 [2×] (+10.0" in nearest
 
 
 def test_the_default_is_the_cheapest_of_the_best() -> None:
@@ -332,7 +358,7 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
     contest = [*everywhere("a", 0.0, 5.0), *everywhere("b", 0.0, 1.0), *everywhere("c", 9.0, 0.1)]
     short = pages.in_short(book_of(*contest))[-2]
     assert "No single winner: `a` and `b` may be the best" in short
-    assert "The cheapest of them is `b`" in short
+    assert "The fewest gradients of them takes `b`" in short
     assert "10 seeds" in short
     alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-2]
     assert "`d` has the lowest mean rank" in alone
@@ -374,9 +400,10 @@ def test_numbers_are_short_and_signed() -> None:
 def test_a_slim_picture_keeps_what_is_seen() -> None:
     svg = (
         '<svg><path aria-label="x" d="M1.23456,2" opacity="0.5"/>'
-        '<path d="M1,1" fill="red" opacity="0"/><path opacity="0" d="M2,2"></path></svg>'
+        '<path d="M1,1" fill="red" opacity="0"/><path opacity="0" d="M2,2"></path>'
+        '<text x="1.999">0.001</text></svg>'
     )
-    assert slim(svg) == '<svg><path d="M1.2,2" opacity="0.5"/></svg>'
+    assert slim(svg) == '<svg><path d="M1.2,2" opacity="0.5"/><text x="2">0.001</text></svg>'
 
 
 # The command ---------------------------------------------------------------------------------

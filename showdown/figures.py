@@ -1,0 +1,40 @@
+"""Regret against a number that belongs to a run."""
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from feelgood.report.charts import Chart, figures, regret_interval
+from feelgood.results import AgentResult
+
+
+def scatter(
+    points: Sequence[tuple[str, float, AgentResult]], title: str, connect: bool = False
+) -> Chart:
+    """Mean final regret with its interval against a number, both logarithmic; a colour a name.
+
+    With `connect` the points of a name are joined by a line. Points that a logarithm cannot show
+    are left out.
+    """
+    rows = []
+    for name, x, result in points:
+        regret = regret_interval(result)
+        if x > 0 and regret.value > 0:
+            values = {"x": x, "regret": regret.value, "high": regret.high}
+            values["low"] = max(regret.low, regret.value / 10)
+            rows.append({"agent": name} | {k: figures(v) for k, v in values.items()})
+    base = alt.Chart(alt.InlineData(values=rows))
+    log = alt.Scale(type="log", nice=False, padding=16)
+    x = alt.X("x:Q", title=title, scale=log, axis=alt.Axis(format="~g", tickCount=6))
+    axis = alt.Axis(format="~g", tickCount=6)
+    up = "mean final regret, logarithmic"
+    colour, shape = alt.Color("agent:N", title="agent"), alt.Shape("agent:N", title="agent")
+    rules = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
+        x=x, y=alt.Y("low:Q", title=up, scale=log), y2="high:Q", color=colour
+    )
+    y = alt.Y("regret:Q", title=up, scale=log, axis=axis)
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=x, y=y, color=colour, shape=shape
+    )
+    lines = [base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour)] if connect else []
+    return alt.layer(rules, *lines, dots).properties(width=560, height=340)
