@@ -267,13 +267,33 @@ def scaled_identity(
 
 def update_factor(
     factor: Float[Array, "rows dim blocks *lanes"],
-    x: Float[Array, "rows *lanes"],
+    x: Float[Array, "dim *lanes"],
     block: Float[Array, "blocks *lanes"],
+    below: Float[Array, "more *lanes"] | None = None,
 ) -> Float[Array, "rows dim blocks *lanes"]:
-    """Rank-one update of the Cholesky factor of the played block, and of rows below it."""
-    current = factor[:, :, 0] * block[0]
-    for a in range(1, block.shape[0]):
-        current = current + factor[:, :, a] * block[a]
-    current, x = lax.optimization_barrier((current, x))
-    updated = lanes.rank_one_update(current, x)
+    """Rank-one update of the Cholesky factor of the played block, and of rows below it.
+
+    `below` is the update's part for those rows; see `lanes.rank_one_update`.
+    """
+    row = x if below is None else jnp.concatenate([x, below])
+    n = len(x)
+    if n > lanes.WRITTEN_OUT:
+        current, row = lax.optimization_barrier((_of_block(factor, block), row))
+        updated = lanes.rank_one_update(current, row)
+    else:
+        # Solved for every block, as an agent may have done to choose the arm: then it is free.
+        feature = jnp.broadcast_to(x[:, None], (n, *block.shape))
+        white = jnp.sum(lanes.solve_lower(factor[:n], feature) * block, axis=1)
+        current, row, white = lax.optimization_barrier((_of_block(factor, block), row, white))
+        updated = lanes.rank_one_from_solution(current, row, white)
     return jnp.where(block > 0, updated[:, :, None], factor)
+
+
+def _of_block(
+    values: Float[Array, "rows dim blocks *lanes"], block: Float[Array, "blocks *lanes"]
+) -> Float[Array, "rows dim *lanes"]:
+    """The part of the block that a one-hot vector names."""
+    total = values[:, :, 0] * block[0]
+    for a in range(1, block.shape[0]):
+        total = total + values[:, :, a] * block[a]
+    return total

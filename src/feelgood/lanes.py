@@ -179,19 +179,6 @@ def solve_upper(
     return jnp.stack(out[::-1])
 
 
-def _rotation(
-    diagonal: Float[Array, "..."], entry: Float[Array, "..."]
-) -> tuple[Float[Array, "..."], Float[Array, "..."]]:
-    """Sine s and half-angle tangent τ of the rotation that takes (d, r) to (√(d² + r²), 0).
-
-    Used as d + s(r − τd), in which the rotation's rounding errors are relative to the change and
-    not to what is there already; a million updates in float32 then err by half as much.
-    """
-    inverse = lax.rsqrt(diagonal * diagonal + entry * entry)
-    sine = entry * inverse
-    return sine, sine / (1.0 + diagonal * inverse)
-
-
 def rank_one_update(
     factor: Float[Array, "rows dim ..."], vector: Float[Array, "rows ..."]
 ) -> Float[Array, "rows dim ..."]:
@@ -203,15 +190,49 @@ def rank_one_update(
     n = factor.shape[1]
     if n > WRITTEN_OUT:
         return _rank_one_loop(factor, vector)
+    return rank_one_from_solution(factor, vector, solve_lower(factor[:n], vector[:n]))
+
+
+def rank_one_from_solution(
+    factor: Float[Array, "rows dim ..."],
+    vector: Float[Array, "rows ..."],
+    white: Float[Array, "dim ..."],
+) -> Float[Array, "rows dim ..."]:
+    """The same where p = L⁻¹x is known: all rotations at once, written out.
+
+    With t_j = 1 + Σ_{i≤j} p_i² the rotation of column j has sine p_j/√t_j and cosine
+    √(t_{j−1}/t_j), and it meets the vector (x − Σ_{i<j} p_i L_i)/√t_{j−1}.
+    Gill, Golub, Murray and Saunders, "Methods for modifying matrix factorizations", 1974.
+    """
+    n = factor.shape[1]
+    total = [jnp.ones_like(white[0])]
+    for j in range(n):
+        total.append(total[j] + white[j] * white[j])
+    inverse = lax.rsqrt(jnp.stack(total))
+    sine = white * inverse[1:]
+    half = sine / (1.0 + jnp.stack(total[:-1]) * inverse[:-1] * inverse[1:])
     columns: list[Array] = []
     rest = vector
-    for k in range(n):
-        column = factor[k:, k]
-        sine, half = _rotation(column[0], rest[0])
-        zeros = jnp.zeros((k, *sine.shape), sine.dtype)
-        columns.append(jnp.concatenate([zeros, column + sine * (rest - half * column)]))
-        rest = rest[1:] - sine * (column[1:] + half * rest[1:])
+    for j in range(n):
+        column = factor[j:, j]
+        turned = _rotated(column, rest * inverse[j], sine[j], half[j])
+        columns.append(jnp.concatenate([jnp.zeros((j, *turned.shape[1:])), turned]))
+        rest = rest[1:] - white[j] * column[1:]
     return jnp.stack(columns, axis=1)
+
+
+def _rotated(
+    column: Float[Array, "rows ..."],
+    rest: Float[Array, "rows ..."],
+    sine: Float[Array, "..."],
+    half: Float[Array, "..."],
+) -> Float[Array, "rows ..."]:
+    """c d + s r, as d + s(r − τd) with the half-angle tangent τ = s/(1 + c).
+
+    So the rounding errors are relative to the change and not to what is there already; a million
+    updates in float32 then err by half as much.
+    """
+    return column + sine * (rest - half * column)
 
 
 def _rank_one_loop(
@@ -228,8 +249,10 @@ def _rank_one_loop(
         k, column = step
         diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
         entry = lax.dynamic_index_in_dim(rest, k, 0, keepdims=False)
-        sine, half = _rotation(diagonal, entry)
-        rotated = jnp.where(rows >= k, column + sine * (rest - half * column), column)
+        inverse = lax.rsqrt(diagonal * diagonal + entry * entry)
+        sine = entry * inverse
+        half = sine / (1.0 + diagonal * inverse)
+        rotated = jnp.where(rows >= k, _rotated(column, rest, sine, half), column)
         return jnp.where(rows > k, rest - sine * (column + half * rest), rest), rotated
 
     _, columns = lax.scan(one, vector, (jnp.arange(n), jnp.moveaxis(factor, 1, 0)))

@@ -68,9 +68,8 @@ class RidgePolicy(Policy):
     ) -> RidgeState:
         """One more observation: a rank-one update of the played block's factor."""
         x, block = models.played(state.spec, context, arm)
-        row = jnp.concatenate([x, reward[None]])
         return RidgeState(
-            ridge=Ridge(system=history.update_factor(state.ridge.system, row, block)),
+            ridge=Ridge(system=history.update_factor(state.ridge.system, x, block, reward[None])),
             count=state.count + 1,
             spec=state.spec,
         )
