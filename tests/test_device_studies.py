@@ -20,7 +20,7 @@ from test_resume import _workers, arrays, assert_same_bytes
 from feelgood.errors import FeelgoodError
 from feelgood.memory import GIB, VARIABLE, memory_limit
 from feelgood.protocols import AGENTS, TESTBEDS
-from feelgood.simulate import Outcome, simulate
+from feelgood.simulate import Outcome, _on_cores, simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines import Event, LocalEngine, Note
@@ -28,6 +28,7 @@ from feelgood.studies.running import Watcher, run_study
 from feelgood.studies.spec import Study, plan_cells
 from feelgood.studies.worker import _in_words
 from feelgood.testbeds import Linear
+from feelgood.types import Spec
 
 #: Where it is asked whether there is an accelerator, and a plugin that has all of them say yes.
 ASKING = ("feelgood.history", "feelgood.memory", "feelgood.replay", "feelgood.simulate")
@@ -280,3 +281,41 @@ def test_kill_9_of_a_neural_study_cut_by_memory(
     resumed = subprocess.run(command(file), capture_output=True, text=True, check=False)
     assert resumed.returncode == 0, resumed.stderr
     assert_same_bytes(arrays(file), arrays(reference))
+
+
+# ---- memory of a processor ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("chains", "parts"), [(100, 2), (4.5, 3), (2.5, 5), (1.5, 5)])
+def test_linear_agents_are_cut_by_memory_too(
+    chains: float, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Closed-form agents on images need a matrix an arm: the same results in smaller groups."""
+    testbed = Linear(parameters=6, arms=3)
+    policy = AGENTS["lints"].build({})
+    monkeypatch.setenv(VARIABLE, for_chains(policy, testbed, chains))
+    heard: list[str] = []
+    groups, workers = _on_cores(
+        *(policy, testbed.spec, policy.memory(testbed.spec, ROUNDS), memory_limit()),
+        *(1, 5, 2, heard.append),
+    )
+    assert len(groups) == parts
+    assert workers == (1 if chains < 2 else 2)
+    assert bool(heard) == (chains < 5)
+    if heard:
+        assert f"no more than {int(chains)} run at once" in heard[0]
+    assert workers * len(groups[0].seeds) <= chains
+
+
+def test_a_linear_agent_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "0.5")
+    with pytest.raises(FeelgoodError, match=r"one chain of this agent needs about 0\.7 GiB"):
+        simulate(Wide(), AGENTS["lints"].build({}), rounds=10, seeds=[0])
+
+
+class Wide(Linear):
+    """As many features and arms as CIFAR-10 has."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(arms=10, dim=3072, shared=False)

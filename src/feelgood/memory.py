@@ -51,7 +51,8 @@ def chains_that_fit(chain_bytes: int, wanted: int, limit: int | None) -> int:
     if chain_bytes > limit:
         raise FeelgoodError(
             f"one chain of this agent needs about {chain_bytes / GIB:.1f} GiB and the device has "
-            f"{limit / GIB:.1f} GiB for it: use narrower layers, fewer updates or fewer rounds."
+            f"{limit / GIB:.1f} GiB for it: use narrower layers, fewer updates, rounds, "
+            "arms or features."
         )
     return min(wanted, limit // chain_bytes)
 

@@ -4,6 +4,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, Int, Key
 
 from feelgood.lanes import AnyKey
@@ -118,9 +119,13 @@ class Policy(eqx.Module):
         return None
 
     def memory(self, spec: Spec, rounds: int) -> int:
-        """Bytes that one chain needs at most; 0: too few to count."""
-        del spec, rounds
-        return 0
+        """Bytes that one chain needs at most: by default twice its state, with room for all."""
+
+        def last(key: Array) -> Any:
+            return self.reserve(self.init(key, spec), rounds)
+
+        leaves = jax.tree.leaves(jax.eval_shape(last, jax.random.key(0)))
+        return 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
         """The most rounds to play before `reserve` is called again; None: any number."""

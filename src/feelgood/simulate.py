@@ -445,8 +445,13 @@ def _split(count: int, size: int) -> list[tuple[int, ...]]:
     return [tuple(part + [part[-1]] * (size - len(part))) for part in parts]
 
 
-def _groups(policy: Policy, spec: Spec, settings: int, seeds: int, workers: int) -> list[_Group]:
-    """Split the chains so that every worker has some and all programs have one shape."""
+def _groups(
+    policy: Policy, spec: Spec, settings: int, seeds: int, workers: int, fit: int
+) -> list[_Group]:
+    """Split the chains so that every worker has some and all programs have one shape.
+
+    No more than `fit` chains are played at once by all workers together.
+    """
     per_program = policy.chains_per_program(spec)
     if per_program == 1:
         g_size, n_size = 1, 1
@@ -454,7 +459,32 @@ def _groups(policy: Policy, spec: Spec, settings: int, seeds: int, workers: int)
         g_size, n_size = settings, math.ceil(seeds / workers)
     else:
         g_size, n_size = math.ceil(settings / workers), seeds
+    most = max(1, fit // workers)
+    g_size = min(g_size, most)
+    n_size = max(1, min(n_size, most // g_size))
     return [_Group(g, n) for g in _split(settings, g_size) for n in _split(seeds, n_size)]
+
+
+def _on_cores(
+    policy: Policy,
+    spec: Spec,
+    chain_bytes: int,
+    limit: int | None,
+    settings: int,
+    seeds: int,
+    workers: int,
+    notify: Callable[[str], None],
+) -> tuple[list[_Group], int]:
+    """The chains in groups for this many workers, and how many of these memory allows."""
+    chains = settings * seeds
+    fit = chains_that_fit(chain_bytes, workers * chains, limit)
+    wanted = min(workers, chains) if policy.chains_per_program(spec) == 1 else chains
+    if fit < wanted:
+        notify(
+            f"{chains} chains need about {chains * chain_bytes / GIB:.1f} GiB, more than this "
+            f"machine has: no more than {fit} run at once."
+        )
+    return _groups(policy, spec, settings, seeds, workers, fit), min(workers, fit)
 
 
 def _that_fit(
@@ -721,15 +751,16 @@ def simulate(
             "use at least one of each."
         )
     stacked, swept = stack_settings(settings)
-    chain_bytes, limit = stacked.memory(testbed.spec, rounds), memory_limit()
+    chain_bytes, limit = settings[0].memory(testbed.spec, rounds), memory_limit()
     if on_accelerator():
         workers = 1
         groups = _that_fit(chain_bytes, limit, len(settings), len(seeds), notify)
     else:
         workers = usable_cores() if workers is None else workers
-        groups = _groups(stacked, testbed.spec, len(settings), len(seeds), workers)
-        per_group = len(groups[0].settings) * len(groups[0].seeds)
-        workers = chains_that_fit(chain_bytes * per_group, workers, limit)
+        size = (len(settings), len(seeds))
+        groups, workers = _on_cores(
+            stacked, testbed.spec, chain_bytes, limit, *size, workers, notify
+        )
 
     if checkpoints is not None:
         checkpoints = OfTheseChains(checkpoints, groups)
