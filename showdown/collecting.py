@@ -6,6 +6,7 @@ from pathlib import Path
 
 from feelgood.errors import FeelgoodError
 from feelgood.paper.published import all_published
+from feelgood.paper.tables import Row as PaperRow
 from feelgood.paper.tables import missing, to_row
 from feelgood.results import AgentResult
 from feelgood.studies import Store, plan_cells, read_study
@@ -101,30 +102,42 @@ def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:
         lengths.setdefault((row["testbed"], row["agent"]), set()).add(row["rounds"])
     found: dict[str, list[int]] = {}
     unknown = set()
+    keys: dict[str, str | None] = {}  # several numbers belong to one run: plan it once
     for number, published in enumerate(all_published()):
         line = to_row(published)
         if missing(line) is not None:
             continue
         here = lengths.get((line.testbed, line.agent), set())
         for rounds in sorted(here, key=lambda n: (n != line.rounds, -n)):
-            try:
-                (cell,) = plan_cells(
-                    line.testbed,
-                    line.agent,
-                    settings=line.settings,
-                    preset=line.preset,
-                    rounds=rounds,
-                    seeds=1,
-                )
-            except FeelgoodError:
-                unknown.add(number)  # its data set is not here
+            plan = str((line.testbed, line.agent, line.preset, line.settings, rounds))
+            if plan not in keys:
+                keys[plan] = _planned_key(line, rounds)
+            key = keys[plan]
+            if key is None:
+                unknown.add(number)
                 break
-            if keeping.key_of(cell) in rows:
-                found.setdefault(keeping.key_of(cell), []).append(number)
+            if key in rows:
+                found.setdefault(key, []).append(number)
                 break
     for key, own in rows.items():
         old = {n for row in own.values() for n in row["numbers"]} & unknown
         _set(own.values(), "numbers", sorted(old | set(found.get(key, ()))))
+
+
+def _planned_key(line: PaperRow, rounds: int) -> str | None:
+    """The key of the run for a published number; None where its data set is not here."""
+    try:
+        (cell,) = plan_cells(
+            line.testbed,
+            line.agent,
+            settings=line.settings,
+            preset=line.preset,
+            rounds=rounds,
+            seeds=1,
+        )
+    except FeelgoodError:
+        return None
+    return keeping.key_of(cell)
 
 
 def _set(rows: Iterable[Row], name: str, value: list[str] | list[int]) -> None:

@@ -28,7 +28,7 @@ def scatter(
     x = alt.X("x:Q", title=title, scale=log, axis=alt.Axis(format="~g", tickCount=6))
     axis = alt.Axis(format="~g", tickCount=6)
     up = "mean final regret, logarithmic"
-    colour, shape = alt.Color("agent:N", title="agent"), alt.Shape("agent:N", title="agent")
+    colour, shape = alt.Color("agent:N", title="agent"), alt.Shape("agent:N", legend=None)
     rules = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
         x=x, y=alt.Y("low:Q", title=up, scale=log), y2="high:Q", color=colour
     )

@@ -75,6 +75,8 @@ def bonus_effects(book: Book, studies: Sequence[str]) -> list[Effect]:
 
 #: Weights that a headline is about: the library's default and the paper's.
 WEIGHTS = (0.1, 0.5)
+#: More testbeds than this are counted, not listed, in a headline.
+MANY = 4
 
 
 def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
@@ -87,9 +89,13 @@ def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
         and e.changed.agent in ("fglmcts", "neural-fglmcts")
         and e.changed.settings["lam"] in WEIGHTS
     ]
-    parts = [summary(name, own) for name, own in _grouped(fixed, _whose).items()]
-    every = tally_sentence("over all weights, caps and agents", effects)
-    return f"The feel-good bonus in {kind} bandits. {' '.join([*parts, every.capitalize()])}"
+    groups = _grouped(fixed, _whose)
+    parts = [summary(name, own) for name, own in groups.items()]
+    if len(groups) > MANY:
+        by_weight = _grouped(fixed, lambda r: settings_text(r, ("lam",)))
+        parts = [tally_sentence(f"At {weight}", own) for weight, own in by_weight.items()]
+    every = tally_sentence("Over all weights, caps and agents", effects)
+    return f"The feel-good bonus in {kind} bandits. {' '.join([*parts, every])}"
 
 
 def _has_bonus(r: AgentResult) -> bool:
