@@ -17,24 +17,24 @@ def scatter(
     are left out.
     """
     rows = []
-    for name, x, result in points:
+    for name, value, result in points:
         regret = regret_interval(result)
-        if x > 0 and regret.value > 0:
-            values = {"x": x, "regret": regret.value, "high": regret.high}
+        if value > 0 and regret.value > 0:
+            values = {"x": value, "regret": regret.value, "high": regret.high}
             values["low"] = max(regret.low, regret.value / 10)
             rows.append({"agent": name} | {k: figures(v) for k, v in values.items()})
     base = alt.Chart(alt.InlineData(values=rows))
     log = alt.Scale(type="log", nice=False, padding=16)
-    x = alt.X("x:Q", title=title, scale=log, axis=alt.Axis(format="~g", tickCount=6))
+    across = alt.X("x:Q", title=title, scale=log, axis=alt.Axis(format="~g", tickCount=6))
     axis = alt.Axis(format="~g", tickCount=6)
     up = "mean final regret, logarithmic"
     colour, shape = alt.Color("agent:N", title="agent"), alt.Shape("agent:N", legend=None)
     rules = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
-        x=x, y=alt.Y("low:Q", title=up, scale=log), y2="high:Q", color=colour
+        x=across, y=alt.Y("low:Q", title=up, scale=log), y2="high:Q", color=colour
     )
     y = alt.Y("regret:Q", title=up, scale=log, axis=axis)
     dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=x, y=y, color=colour, shape=shape
+        x=across, y=y, color=colour, shape=shape
     )
-    lines = [base.mark_line(strokeWidth=1.5).encode(x=x, y=y, color=colour)] if connect else []
+    lines = [base.mark_line(strokeWidth=1.5).encode(x=across, y=y, color=colour)] if connect else []
     return alt.layer(rules, *lines, dots).properties(width=560, height=340)

@@ -19,7 +19,9 @@ every verdict on these pages is computed from the files in [`results/`](../../re
 *Helps* and *hurts* mean that the 95 % bootstrap interval of the paired difference in final regret
 lies wholly below or above zero; *no difference seen* means that it does not, not that there is
 none. Agents meet the same contexts and the same noise on a seed. Of twenty differences that do not
-exist, one is seen by chance. Brackets hold intervals; regret is a loss, so lower is better."""
+exist, one is seen by chance. Brackets hold intervals; regret is a loss, so lower is better. *Sound*
+steps follow the curvature of the target, as they do by default; *the paper’s* are those of its
+[presets](../reproducing.md)."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]

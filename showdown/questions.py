@@ -41,7 +41,9 @@ def in_order(results: Iterable[AgentResult]) -> list[AgentResult]:
     """By testbed, agent, and the swept settings as numbers."""
 
     def key(r: AgentResult) -> tuple[object, ...]:
-        swept = (r.settings.get(name, 0.0) for name in ("lam", "b", "s", "steps", "gamma", "beta"))
+        swept = (
+            r.settings.get(name, 0.0) for name in ("lam", "b", "s", "steps", "gamma", "beta", "eta")
+        )
         return (r.testbed, r.agent, not is_sound(r), *(float(v) for v in swept))
 
     return sorted(results, key=key)
