@@ -62,19 +62,19 @@ def recommendation(results: Sequence[AgentResult], ranking: Ranking) -> str:
     said = f"{where}, {ranking.seeds} seeds, level {ranking.level:g}"
     if not best:
         return f"No agent can be recommended: all have diverged chains ({said})."
-    cheapest = min(best, key=lambda name: _price(groups, name))
     if len(best) == 1:
-        return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, cheapest)}."
-    return (
-        f"No single winner: {enumeration(names)} may be the best ({said}). The fewest gradients of "
-        f"them takes `{cheapest}`; {_cost_text(groups, cheapest)}."
-    )
+        return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, best[0])}."
+    chosen = f"No single winner: {enumeration(names)} may be the best ({said})."
+    devices = {_device(group[name]) for group in groups.values() for name in best}
+    if len(devices) > 1:
+        where = enumeration(sorted(devices))
+        return f"{chosen} They ran on different machines, {where}: seconds are not compared."
+    cheapest = min(best, key=lambda name: _seconds(groups, name))
+    return f"{chosen} The cheapest of them is `{cheapest}`; {_cost_text(groups, cheapest)}."
 
 
-def _price(groups: dict[str, dict[str, AgentResult]], agent: str) -> tuple[float, float]:
-    """Gradients of a chain on all testbeds, then seconds, which depend on the machine."""
-    costs = [compute_of(group[agent]) for group in groups.values()]
-    return sum(c.gradients or 0.0 for c in costs), sum(c.seconds for c in costs)
+def _device(result: AgentResult) -> str:
+    return str(result.provenance.get("device") or "an unknown machine")
 
 
 def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:
@@ -106,5 +106,5 @@ def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
             ]
         )
     header = ("agent", "mean rank", "may be the best", *groups, "µs a round")
-    devices = enumeration(sorted({str(r.provenance.get("device")) for r in results}))
+    devices = enumeration(sorted({_device(r) for r in results}))
     return grid(header, rows) + f"\n\nMean final regrets, {ranking.seeds} seeds. Run on {devices}."

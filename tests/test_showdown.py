@@ -359,7 +359,11 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
     contest = [*everywhere("a", 0.0, 5.0), *everywhere("b", 0.0, 1.0), *everywhere("c", 9.0, 0.1)]
     short = pages.in_short(book_of(*contest))[-2]
     assert "No single winner: `a` and `b` may be the best" in short
-    assert "The fewest gradients of them takes `b`" in short
+    assert "The cheapest of them is `b`; a round costs" in short
+    study, last = contest[-3]
+    elsewhere = dataclasses.replace(last, provenance={"device": "abacus"})
+    mixed = pages.in_short(book_of(*contest[:-3], (study, elsewhere), *contest[-2:]))[-2]
+    assert "different machines, abacus and an unknown machine: seconds are not" in mixed
     assert "10 seeds" in short
     alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-2]
     assert "`d` has the lowest mean rank" in alone
