@@ -29,18 +29,22 @@ class RankCorrelation:
         return self.agents >= FEWEST_AGENTS
 
     @property
-    def short(self) -> str:
+    def spearman_text(self) -> str:
         """Spearman's ρ with its interval."""
         return _shown(self.spearman, self.spearman_interval)
+
+    @property
+    def kendall_text(self) -> str:
+        """Kendall's τ with its interval."""
+        return _shown(self.kendall, self.kendall_interval)
 
     @property
     def sentence(self) -> str:
         """In words, with the intervals; or why there is no number."""
         if not self.enough:
             return f"{self.agents} agents are too few to correlate: it takes {FEWEST_AGENTS}"
-        spearman, kendall = self.short, _shown(self.kendall, self.kendall_interval)
         return (
-            f"Spearman {spearman}, Kendall {kendall}; {self.agents} agents, "
+            f"Spearman {self.spearman_text}, Kendall {self.kendall_text}; {self.agents} agents, "
             f"{100 * self.level:g} % intervals"
         )
 

@@ -18,7 +18,6 @@ from feelgood.plugins import load_plugins
 if TYPE_CHECKING:
     from feelgood.posterior import AgentPosterior, Analysis, Calibration, Row
 
-MEASURES_FILE, POSTERIOR_FILE = "measures.parquet", "posterior.json"
 #: Columns of the tables, their digits and the unit that they are shown in.
 COLUMNS = {
     "bias": ("bias (sd)", 3, 1.0),
@@ -81,7 +80,10 @@ def posterior(
     json_: Json = None,
     out: Annotated[
         Path | None,
-        typer.Option(help=f"Write {POSTERIOR_FILE} and {MEASURES_FILE} into this folder."),
+        typer.Option(help="Write summary, measures, draws and laws into this folder."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Write the interactive page to this file.")
     ] = None,
     figure: Annotated[
         Path | None, typer.Option(help="Write the figure here: .png, .svg, .pdf or .html.")
@@ -94,6 +96,7 @@ def posterior(
 ) -> None:
     """Compare agents' draws with the exact posterior of a linear bandit."""
     from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
+    from feelgood.posterior.saved import FILES
     from feelgood.protocols import TESTBEDS
 
     load_plugins(plugin)
@@ -115,8 +118,8 @@ def posterior(
         progress=(lambda label: errors.print(label, style="dim")) if errors.is_terminal else None,
     )
     json_file = None if json_ in (None, "-") else Path(str(json_))
-    targets = [path for path in (json_file, figure, arviz) if path is not None]
-    targets += [out / POSTERIOR_FILE, out / MEASURES_FILE] if out else []
+    targets = [path for path in (json_file, figure, arviz, page) if path is not None]
+    targets += [out / name for name in FILES] if out else []
     if figure is not None:
         from feelgood.report.posterior_charts import check_format
 
@@ -139,7 +142,7 @@ def posterior(
         for against, comparison in result.comparisons.items():
             label = f"{result.agent}, seed {result.seed}, against {_law_name(against)}"
             view.print(f"{label}: {comparison.verdict.sentence}", markup=False, soft_wrap=True)
-    _write(analysis, json_file, out, figure, arviz)
+    _write(analysis, json_file, out, figure, arviz, page)
     if json_ == "-":
         print(json.dumps(analysis.to_json(), allow_nan=False))
     for target in targets:
@@ -162,22 +165,26 @@ def _write(
     out: Path | None,
     figure: Path | None,
     arviz: Path | None,
+    page: Path | None,
 ) -> None:
     text = json.dumps(analysis.to_json(), indent=1, allow_nan=False) + "\n"
     if json_file is not None:
         write_atomically(json_file, lambda path: path.write_text(text))
     if out is not None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        from feelgood.posterior.saved import writers
 
-        table = pa.Table.from_pylist(analysis.table())
-        write_atomically(out / POSTERIOR_FILE, lambda path: path.write_text(text))
-        write_atomically(out / MEASURES_FILE, lambda path: pq.write_table(table, path))
+        for name, write in writers(analysis).items():
+            write_atomically(out / name, write)
     if figure is not None:
         from feelgood.report.posterior_charts import posterior_figure, render_figure
 
         picture = render_figure(posterior_figure(analysis.agents), figure)
         write_atomically(figure, lambda path: path.write_bytes(picture))
+    if page is not None:
+        from feelgood.report.page import build_page
+
+        html = build_page([], f"Posteriors on {analysis.testbed}", analyses=[analysis])
+        write_atomically(page, lambda path: path.write_text(html, encoding="utf-8"))
     if arviz is not None:
         from feelgood.report.posterior_draws import write_netcdf
 

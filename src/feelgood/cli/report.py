@@ -14,12 +14,13 @@ from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.plugins import load_plugins
 
 if TYPE_CHECKING:
+    from feelgood.posterior import AgentPosterior
     from feelgood.results import AgentResult
 
 StoreArgument = Annotated[Path, typer.Argument(help="Folder of results that a study wrote.")]
 CHARTS = (
     *("curves", "final", "sweep", "published", "health", "compute"),
-    *("posterior", "posterior-regret"),
+    *("posterior", "posterior-regret", "draws"),
 )
 PAGE_FILE = "report.html"
 
@@ -72,12 +73,22 @@ def report(
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     title: Annotated[str | None, typer.Option(help="Title; default: the store's name.")] = None,
+    posterior: Annotated[
+        list[Path] | None,
+        typer.Option(help="Also show what 'feelgood posterior --out' wrote to this folder."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     plugin: PluginOption = None,
 ) -> None:
     """Write one self-contained HTML page about all results of a store."""
     load_plugins(plugin)
-    results = read_store(store)
+
+    from feelgood.posterior.saved import is_analysis, read_analysis
+
+    # The folder of a posterior analysis alone makes a page too.
+    alone = is_analysis(store)
+    results = [] if alone else read_store(store)
+    analyses = [read_analysis(folder) for folder in ([store] if alone else []) + (posterior or [])]
     target = store / PAGE_FILE if out is None else out
     # The page in the store is made of the store: making it again loses nothing.
     prepare_output([target], force or out is None)
@@ -86,7 +97,7 @@ def report(
     from feelgood.report.page import build_page
 
     name = title or store.resolve().name
-    page = build_page(results, title=name, comparisons=find_comparisons(results))
+    page = build_page(results, name, find_comparisons(results), analyses)
     write_atomically(target, lambda path: path.write_text(page, encoding="utf-8"))
     Console(highlight=False, soft_wrap=True).print(f"wrote {target}", markup=False)
     if open_:
@@ -116,7 +127,10 @@ def plot(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     plugin: PluginOption = None,
 ) -> None:
-    """Write a chart of a store as PNG, SVG or PDF, for a paper."""
+    """Write a chart of a store as PNG, SVG or PDF, for a paper.
+
+    The chart draws is of the folder that 'feelgood posterior --out' wrote.
+    """
     from feelgood.report import charts
 
     load_plugins(plugin)
@@ -133,7 +147,10 @@ def plot(
     ):
         if value not in known:
             raise FeelgoodError(f"unknown {option} '{value}': {did_you_mean(value, known)}")
-    results = choose(read_store(store), _names(testbed), _names(agents))
+    if chart == "draws":
+        results, analysed = [], _analysed(store, _names(agents))
+    else:
+        results = choose(read_store(store), _names(testbed), _names(agents))
     prepare_output([out], force)
     options: dict[str, dict[str, Any]] = {
         "curves": {"log_x": log_x, "log_y": log_y, "band": band},
@@ -143,10 +160,27 @@ def plot(
         "posterior": {"measure": measure or "choice"},
         "posterior-regret": {"measure": measure or "choice"},
     }
-    drawn = _draw(chart, results, options.get(chart, {}))
+    if chart == "draws":
+        from feelgood.report.posterior_charts import posterior_figure
+
+        drawn: Any = posterior_figure(analysed)
+    else:
+        drawn = _draw(chart, results, options.get(chart, {}))
     image = charts.render(drawn, kind, theme)  # type: ignore[arg-type]
     write_atomically(out, lambda path: path.write_bytes(image))
     Console(highlight=False, soft_wrap=True).print(f"wrote {out}", markup=False)
+
+
+def _analysed(folder: Path, agents: Sequence[str]) -> "list[AgentPosterior]":
+    """The agents of a posterior analysis; all where none are named."""
+    from feelgood.posterior.saved import read_analysis
+
+    found = read_analysis(folder).agents
+    known = [a.agent for a in found]
+    for name in agents:
+        if name not in known:
+            raise FeelgoodError(f"{folder} has no agent '{name}': {did_you_mean(name, known)}")
+    return [a for a in found if not agents or a.agent in agents]
 
 
 def _draw(chart: str, results: "Sequence[AgentResult]", options: dict[str, Any]) -> Any:

@@ -122,7 +122,7 @@ class Style:
 
     def data(self, rows: Rows) -> alt.Chart:
         """A chart on these rows of which only those of the shown series are drawn."""
-        chart = alt.Chart(_table(rows))
+        chart = alt.Chart(as_table(rows))
         return (
             chart.transform_filter(f"indexof({SHOWN}, datum.series) >= 0") if self.switch else chart
         )
@@ -357,7 +357,7 @@ def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.Layer
     for row in rows:
         row["best"] = int(row["mean"] == best)
         row["dark"] = int(_relative(row["mean"], means) < 0.5)
-    base = alt.Chart(_table(rows))
+    base = alt.Chart(as_table(rows))
     x = alt.X("x:O", title=a, sort=_levels(sweep, a), axis=alt.Axis(labelAngle=0))
     y = alt.Y("y:O", title=b, sort=_levels(sweep, b)[::-1])
     tiles = base.mark_rect().encode(
@@ -413,7 +413,7 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
     }
     order.sort(key=lambda level: _level_key(values[level]))
     style = Style(labels=tuple(dict.fromkeys(sweep.name for sweep in sweeps)))
-    base = alt.Chart(_table(rows))
+    base = alt.Chart(as_table(rows))
     x = alt.X("x:O", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
     title = "mean final regret"
     colour = alt.Color("series:N", title="agent", scale=alt.Scale(domain=list(style.labels)))
@@ -473,7 +473,7 @@ def beside_published(
                     "verdict": c.verdict.value,
                 }
             )
-    base = alt.Chart(_table(data))
+    base = alt.Chart(as_table(data))
     y = alt.Y(
         "row:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=_label_axis()
     )
@@ -726,6 +726,7 @@ def theme_config(theme: Literal["light", "dark"] = "light") -> dict[str, Any]:
             "titleFontSize": 12,
             "titleFontWeight": 500,
         },
+        "header": {"labelColor": ink["text"], "titleColor": ink["text"], "labelFontSize": 12},
         "title": {"color": ink["text"], "fontSize": 13, "fontWeight": 600, "anchor": "start"},
     }
 
@@ -765,7 +766,7 @@ def save(chart: Chart, path: Path | str) -> None:
 # What charts share ---------------------------------------------------------------------------
 
 
-def _table(rows: Rows) -> pa.Table:
+def as_table(rows: Rows) -> pa.Table:
     """Rows as a table: Altair checks rows of Python objects one by one, which takes seconds."""
     names = list(rows[0]) if rows else ["series"]
     columns = {}

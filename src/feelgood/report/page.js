@@ -71,7 +71,11 @@
   }
   function prepared(specification, width) {
     const spec = structuredClone(specification);
-    spec.width = width;
+    if (!spec.facet) spec.width = width;
+    else { // panels side by side, as large as fits; past that the figure scrolls
+      const panels = new Set(rowsOf(spec.data.name).map((row) => row.arm)).size;
+      spec.spec.width = spec.spec.height = Math.max(76, Math.floor((width - 30) / panels) - 62);
+    }
     spec.config = structuredClone(data.themes[theme]);
     if (narrow.matches) {
       spec.config.axis.labelLimit = 120;
@@ -111,7 +115,8 @@
     if (item.entry.switched)
       spec.params.find((p) => p.name === data.signal).value = shownLabels();
     const made = await vegaEmbed(item.element, spec, {
-      actions: false, renderer: "svg", tooltip: { theme, disableDefaultStyle: false }, patch: fitWidth,
+      actions: false, renderer: "svg", tooltip: { theme, disableDefaultStyle: false },
+      patch: spec.facet ? undefined : fitWidth,
       logLevel: 1, // errors only: Vega warns of empty axes when no agent is drawn
     });
     if (turn !== item.turn) { made.finalize(); return; }
@@ -142,7 +147,10 @@
   });
 
   function place(entry) {
-    const element = make("div", { class: "chart" });
+    const faceted = Boolean(entry.variants[0][1].facet);
+    const element = faceted
+      ? make("div", { class: "chart wide", tabindex: "0", role: "region", "aria-label": entry.title })
+      : make("div", { class: "chart" });
     const item = { entry, element, made: null, visible: false };
     drawn.push(item);
     watcher.observe(element);
@@ -228,6 +236,8 @@
       const frame = entries.length > 1 ? make("div", { class: "grid" }) : body;
       entries.forEach((entry) => frame.append(place(entry)));
       if (frame !== body) body.append(frame);
+      data.tables.filter((t) => t.section === section.id && t.problem === state.problem)
+        .forEach((t) => body.append(plainTable(t)));
     }
   }
 
@@ -342,6 +352,14 @@
     return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
       make("table", {}, make("thead", {}, make("tr", {}, ...heads)), body));
   }
+  const plainTable = (table) => make("div", {},
+    make("p", { class: "about" }, table.title),
+    sortable(table.title, table.head.map((title, k) =>
+      ({ title, left: k === 0, value: (r) => leading(r[k]), show: (r) => r[k] })), table.rows, {}));
+  const leading = (text) => {
+    const found = parseFloat(text.replace(/,/g, ""));
+    return Number.isNaN(found) ? text : found;
+  };
   const named = (label) => make("span", { class: "name" }, swatch(label), label);
   const plain = (title, field) => ({ title, value: (r) => r[field], show: (r) => number(r[field]) });
   function pairs(title, entries) {
@@ -357,6 +375,7 @@
   }
   function showTables() {
     const results = data.results[state.problem];
+    byId("numbers").hidden = byId("to-numbers").hidden = results.length === 0;
     byId("numbers").querySelector(".body").replaceChildren(sortable("All results", [
       { title: "agent", left: true, value: (r) => r.label, show: (r) => named(r.label) },
       plain("mean regret", "mean"), plain("std", "std"),

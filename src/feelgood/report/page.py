@@ -20,7 +20,8 @@ from altair.utils.schemapi import debug_mode
 
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
-from feelgood.report import along_charts, charts
+from feelgood.posterior import AgentPosterior, Analysis, Row
+from feelgood.report import along_charts, charts, posterior_charts
 from feelgood.report.charts import Chart, Style, figures
 from feelgood.report.series import Series, find_sweeps, name_series, ordered_labels, show_value
 from feelgood.report.tables import LEVEL, Comparison, Verdict, about_networks, counts
@@ -106,6 +107,13 @@ SECTIONS = (
         ),
     ),
     Section(
+        "draws",
+        "Exact and sampled draws",
+        "Every arm's first coordinate across and its second upwards: draws of the exact posterior "
+        "and of the agent, with the ellipses that hold 90 % of normal laws with their moments; "
+        "dashed that of the agent's own target where it is another law.",
+    ),
+    Section(
         "compute",
         "Regret against compute",
         "What a chain cost and what it reached: lower left is better. Agents in closed form "
@@ -128,14 +136,15 @@ def build_page(
     results: Sequence[AgentResult],
     title: str = "Results",
     comparisons: Sequence[Comparison] = (),
+    analyses: Sequence[Analysis] = (),
 ) -> str:
-    """The whole page as text."""
-    if not results:
+    """The whole page as text; `analyses` of posteriors stand beside the testbeds."""
+    if not results and not analyses:
         raise FeelgoodError("there are no results to report: run something first.")
     parts = {
         "title": html.escape(title),
         "style": _asset("page.css"),
-        "data": to_script_json(page_data(results, comparisons)),
+        "data": to_script_json(page_data(results, comparisons, analyses)),
         "vega": _vega(),
         "script": _asset("page.js"),
     }
@@ -170,14 +179,16 @@ def _vega() -> str:
 
 
 def page_data(
-    results: Sequence[AgentResult], comparisons: Sequence[Comparison] = ()
+    results: Sequence[AgentResult],
+    comparisons: Sequence[Comparison] = (),
+    analyses: Sequence[Analysis] = (),
 ) -> dict[str, Any]:
     """Everything that page.js needs, as plain JSON."""
     series = name_series(results)
     labels = ordered_labels(series)
     problems = list(dict.fromkeys(s.problem for s in series))
     groups = [[s for s in series if s.problem == problem] for problem in problems]
-    points = max(FEWEST_POINTS, min(charts.POINTS, POINT_BUDGET // len(series)))
+    points = max(FEWEST_POINTS, min(charts.POINTS, POINT_BUDGET // max(len(series), 1)))
     style = Style(labels=tuple(labels), width="container", switch=True, points=points)
     beside = [_comparisons_of(group, comparisons) for group in groups]
     packer = _Packer()
@@ -186,16 +197,22 @@ def page_data(
     with debug_mode(False):
         for number, (group, rows) in enumerate(zip(groups, beside, strict=True)):
             _add_charts(packer, number, group, rows, style)
+        for number, analysis in enumerate(analyses, len(groups)):
+            _add_analysis(packer, number, analysis)
+    none: list[list[Any]] = [[] for _ in analyses]
     return {
-        "lede": _lede(results, problems),
+        "lede": _lede(results, problems, analyses),
         "end": f"Made with feelgood {version('feelgood')} on "
         f"{datetime.datetime.now(datetime.UTC):%d %B %Y, %H:%M} UTC. "
         "This file is complete: it loads nothing from elsewhere.",
-        "overview": _overview(groups, comparisons),
+        "overview": _overview(groups, comparisons, analyses),
         "numbers_about": "Over seeds, chains that diverged left out. Gradients and seconds are "
         "those of one chain. The specification behind a row has its settings and provenance.",
         "sections": [dataclasses.asdict(section) for section in SECTIONS],
-        "problems": [_problem(problems[i], group, labels) for i, group in enumerate(groups)],
+        "problems": [
+            *(_problem(problems[i], group, labels) for i, group in enumerate(groups)),
+            *map(_analysed, analyses),
+        ],
         "labels": labels,
         "few": FEW,
         "signal": charts.SHOWN,
@@ -206,8 +223,12 @@ def page_data(
         },
         "charts": packer.charts,
         "datasets": packer.datasets,
-        "results": [[_result_row(s) for s in sorted(g, key=charts.by_mean)] for g in groups],
-        "published": [[_published_row(c) for c in rows] for rows in beside],
+        "tables": packer.tables,
+        "results": [
+            *([_result_row(s) for s in sorted(g, key=charts.by_mean)] for g in groups),
+            *none,
+        ],
+        "published": [*([_published_row(c) for c in rows] for rows in beside), *none],
     }
 
 
@@ -217,6 +238,7 @@ class _Packer:
     def __init__(self) -> None:
         self.charts: list[dict[str, Any]] = []
         self.datasets: dict[str, Any] = {}
+        self.tables: list[dict[str, Any]] = []
 
     def add(
         self,
@@ -244,6 +266,20 @@ class _Packer:
                 "variants": specs,
                 "switched": switched,
             }
+        )
+
+    def add_table(
+        self,
+        section: str,
+        problem: int,
+        title: str,
+        head: Sequence[str],
+        rows: Sequence[Sequence[str]],
+    ) -> None:
+        """A table below the charts of a section; its first column names the rows."""
+        cells = [list(row) for row in rows]
+        self.tables.append(
+            {"section": section, "problem": problem, "title": title, "head": head, "rows": cells}
         )
 
 
@@ -306,24 +342,77 @@ def _add_charts(
 
 
 def _add_posterior(packer: _Packer, number: int, group: Sequence[Series], style: Style) -> None:
-    problem = group[0].problem
-    along = {name: along_charts.along_panel(group, style, name) for name in along_charts.BUTTONS}
+    problem, buttons = group[0].problem, along_charts.BUTTONS
+    along = {name: along_charts.along_panel(group, style, name) for name in buttons}
     packer.add("posterior", number, f"Posterior error on {problem}", along, "Along the run")
-    against = {
-        name: along_charts.against_panel(group, style, name) for name in along_charts.BUTTONS
-    }
-    found = {name: along_charts.correlation(group, name) for name in along_charts.BUTTONS}
-    told = [f"{along_charts.BUTTONS[name].lower()} {c.short}" for name, c in found.items()]
+    against = {name: along_charts.against_panel(group, style, name) for name in buttons}
+    found = {name: along_charts.correlation(group, name) for name in buttons}
     first = next(iter(found.values()))
-    caption = first.sentence
+    caption = "Regret against the error" + ("" if first.enough else f": {first.sentence}")
+    title = f"Regret against posterior error on {problem}"
+    packer.add("posterior", number, title, against, caption)
     if first.enough:
-        caption = (
-            f"Regret against the error. Spearman's rank correlation over {first.agents} agents, "
-            f"with 95 % bootstrap intervals over agents and seeds: {'; '.join(told)}."
+        interval = f"{100 * first.level:g} % interval"
+        packer.add_table(
+            "posterior",
+            number,
+            f"Rank correlation of posterior error and final regret over {first.agents} agents; "
+            "bootstrap intervals over agents and seeds",
+            ("error of", f"Spearman, {interval}", f"Kendall, {interval}"),
+            [(buttons[name], c.spearman_text, c.kendall_text) for name, c in found.items()],
         )
-    packer.add(
-        "posterior", number, f"Regret against posterior error on {problem}", against, caption
+
+
+#: Columns of an analysis' table: the measures, what is above them, and their digits.
+ANALYSED = {
+    "bias": ("bias (sd)", 3),
+    "trace": ("variance", 3),
+    "cover90": ("in 90 %", 3),
+    "choice": ("arm choice", 4),
+    "ess": ("ESS", 0),
+    "rhat": ("R̂", 3),
+}
+
+
+def _add_analysis(packer: _Packer, number: int, analysis: Analysis) -> None:
+    """The paper's figure and the numbers behind it."""
+    name = _analysis_name(analysis)
+    figure = posterior_charts.posterior_figure(analysis.agents, switch=True)
+    packer.add("draws", number, f"Exact and sampled draws, {name}", {"": figure})
+    rows = []
+    for a in analysis.agents:
+        for against, comparison in a.comparisons.items():
+            found = {r.measure: r for r in comparison.rows if r.arm is None}
+            cells = [_measured(found.get(m), digits) for m, (_, digits) in ANALYSED.items()]
+            rows.append((a.agent, str(a.seed), against, *cells, comparison.verdict.status))
+    packer.add_table(
+        "draws",
+        number,
+        "All arms together, ± Monte Carlo error; of distances, in brackets, what exact draws show",
+        ("agent", "seed", "against", *(title for title, _ in ANALYSED.values()), "verdict"),
+        rows,
     )
+
+
+def _measured(row: Row | None, digits: int) -> str:
+    if row is None:
+        return "–"
+    if not math.isfinite(row.error):
+        return f"{row.value:,.{digits}f}"
+    if row.measure in along_charts.DISTANCES:
+        return f"{row.value:.{digits}f} ({row.expected:.{digits}f} ± {row.error:.{digits}f})"
+    return f"{row.value:.{digits}f} ± {row.error:.{digits}f}"
+
+
+def _analysis_name(analysis: Analysis) -> str:
+    data = "one run for all" if analysis.mode == "same" else "own runs"
+    return f"posteriors on {analysis.testbed}, {analysis.rounds:,} rounds, {data}"
+
+
+def _analysed(analysis: Analysis) -> dict[str, Any]:
+    """An analysis as an entry beside the testbeds."""
+    agents = list(dict.fromkeys(a.agent for a in analysis.agents))
+    return {"name": _analysis_name(analysis), "labels": agents, "initially": agents}
 
 
 def _comparisons_of(group: Sequence[Series], comparisons: Sequence[Comparison]) -> list[Comparison]:
@@ -351,17 +440,21 @@ def _plural(count: int, word: str) -> str:
     return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
-def _lede(results: Sequence[AgentResult], problems: Sequence[str]) -> str:
-    agents = len({r.agent for r in results})
-    chains = sum(len(r.seeds) for r in results)
-    return ", ".join(
-        [
-            _plural(agents, "agent"),
+def _lede(
+    results: Sequence[AgentResult], problems: Sequence[str], analyses: Sequence[Analysis]
+) -> str:
+    parts = []
+    if results:
+        parts += [
+            _plural(len({r.agent for r in results}), "agent"),
             _plural(len(problems), "testbed"),
             _plural(len(results), "setting"),
-            _plural(chains, "chain"),
+            _plural(sum(len(r.seeds) for r in results), "chain"),
         ]
-    )
+    if analyses:
+        count = sum(len({a.agent for a in analysis.agents}) for analysis in analyses)
+        parts.append("posteriors of " + _plural(count, "agent"))
+    return ", ".join(parts)
 
 
 def _range(values: Sequence[int]) -> str:
@@ -369,26 +462,46 @@ def _range(values: Sequence[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} – {high:,}"
 
 
-def _overview(
-    groups: Sequence[Sequence[Series]], comparisons: Sequence[Comparison]
-) -> dict[str, Any]:
-    series = [s for group in groups for s in group]
-    results = [s.result for s in series]
+def _facts(results: Sequence[AgentResult], testbeds: int) -> list[tuple[str, str]]:
     diverged = sum(int((r.diverged_at >= 0).sum()) for r in results)
-    done = [c for c in comparisons if c.verdict is not Verdict.NOT_RUN]
-    facts = [
+    return [
         ("agents", f"{len({r.agent for r in results})}"),
-        ("testbeds", f"{len(groups)}"),
+        ("testbeds", f"{testbeds}"),
         ("seeds", _range([len(r.seeds) for r in results])),
         ("rounds", _range([r.rounds for r in results])),
         ("chains", f"{sum(len(r.seeds) for r in results):,}"),
         ("diverged chains", f"{diverged:,}"),
     ]
+
+
+def _analysis_facts(analyses: Sequence[Analysis]) -> list[tuple[str, str]]:
+    draws = sum(a.draws.shape[0] * a.draws.shape[1] for one in analyses for a in one.agents)
+    return [
+        ("agents", f"{len({a.agent for one in analyses for a in one.agents})}"),
+        ("rounds", _range([one.rounds for one in analyses])),
+        ("draws", f"{draws:,}"),
+    ]
+
+
+def _overview(
+    groups: Sequence[Sequence[Series]],
+    comparisons: Sequence[Comparison],
+    analyses: Sequence[Analysis],
+) -> dict[str, Any]:
+    series = [s for group in groups for s in group]
+    results = [s.result for s in series]
+    done = [c for c in comparisons if c.verdict is not Verdict.NOT_RUN]
+    facts = _facts(results, len(groups)) if results else _analysis_facts(analyses)
     verdicts = [(group[0].problem, _verdict(group)) for group in groups]
     if done:
         verdicts.append(
             ("the paper", f"{counts(done)} (published numbers beside ours).{about_networks(done)}")
         )
+    verdicts += [
+        (f"draws of {a.agent}", f"{a.verdict.sentence} ({_law(a)}, seed {a.seed})")
+        for one in analyses
+        for a in one.agents
+    ]
     warnings = [
         f"{s.label} on {s.problem}: {s.result.status}" for s in series if s.result.status != "ok"
     ]
@@ -397,11 +510,17 @@ def _overview(
         warnings = [*warnings[:most], f"and {len(warnings) - most} more: see the tables."]
     return {
         "about": "Who has the lowest regret, and how sure that is: paired tests over common seeds, "
-        "corrected for the number of agents.",
+        "corrected for the number of agents."
+        if results
+        else "Whether the agents' draws are what they should be, within Monte Carlo error.",
         "facts": facts,
         "warnings": warnings,
         "verdicts": verdicts,
     }
+
+
+def _law(a: AgentPosterior) -> str:
+    return "against its own target" if "target" in a.comparisons else "against the posterior"
 
 
 def _verdict(group: Sequence[Series]) -> str:

@@ -10,7 +10,16 @@ from jaxtyping import Float
 
 from feelgood.errors import FeelgoodError
 from feelgood.posterior.analysis import AgentPosterior
-from feelgood.report.charts import FORMATS, PALETTES, Rows, render, to_spec, vega_lite_version
+from feelgood.report.charts import (
+    FORMATS,
+    SHOWN,
+    Rows,
+    as_table,
+    render,
+    theme_config,
+    to_spec,
+    vega_lite_version,
+)
 
 #: Draws of each kind that a panel shows, and points of an ellipse.
 POINTS, ELLIPSE = 200, 61
@@ -21,12 +30,16 @@ FIGURE_FORMATS = (*FORMATS, "html")
 
 
 def posterior_figure(
-    results: Sequence[AgentPosterior], points: int = POINTS, size: int = 105
+    results: Sequence[AgentPosterior],
+    points: int = POINTS,
+    size: int = 105,
+    switch: bool = False,
 ) -> alt.FacetChart:
     """Exact and sampled draws in the plane of the first two coordinates, with 90 % ellipses.
 
     One row an agent (of the first data set), one column an arm. Ellipses are those of the normal
-    laws with the moments of each; an agent with another target of its own has a third, dashed.
+    laws with the moments of each; an agent with another target of its own has a third, dashed. With
+    `switch` the page's buttons choose the rows.
     """
     if not results:
         raise FeelgoodError("there are no posteriors to draw: give at least one.")
@@ -39,21 +52,20 @@ def posterior_figure(
         for arm in range(result.draws.shape[2]):
             rows += _panel(result, arm, points)
     kinds = [kind for kind in (EXACT, SAMPLED, OWN) if any(r["law"] == kind for r in rows)]
-    colours = alt.Color(
-        "law:N",
-        title=None,
-        scale=alt.Scale(domain=kinds, range=[PALETTES["light"][i] for i in (2, 1, 3)]),
-        legend=alt.Legend(orient="top", symbolOpacity=1, symbolSize=80),
-    )
+    legend = alt.Legend(orient="top", symbolOpacity=1, symbolSize=80)
+    colours = alt.Color("law:N", title=None, scale=alt.Scale(domain=kinds), legend=legend)
+    # The page says in words what the axes are: it has less room.
+    titles = (None, None) if switch else ("θ₁", "θ₂")
     base = alt.Chart().encode(
-        x=alt.X("x:Q", title="θ₁", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=3)),
-        y=alt.Y("y:Q", title="θ₂", scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=3)),
+        x=alt.X("x:Q", title=titles[0], scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=3)),
+        y=alt.Y("y:Q", title=titles[1], scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=3)),
         color=colours,
     )
     dots = base.transform_filter("datum.order < 0").mark_circle(size=5, opacity=0.35)
     dashes = alt.StrokeDash(
         "law:N",
-        legend=None,
+        title=None,
+        legend=legend,
         scale=alt.Scale(domain=kinds, range=[[1, 0], [1, 0], [3, 2]][: len(kinds)]),
     )
     ellipses = (
@@ -61,16 +73,22 @@ def posterior_figure(
         .mark_line(strokeWidth=1.5)
         .encode(order="order:Q", strokeDash=dashes)
     )
-    panels = alt.layer(dots, ellipses, data=alt.InlineData(values=rows))
+    panels = alt.layer(dots, ellipses, data=as_table(rows))
     agents = [result.agent for result in shown]
-    return (
+    chart = (
         panels.properties(width=size, height=size)
         .facet(
-            row=alt.Row("agent:N", title=None, sort=agents),
-            column=alt.Column("arm:O", title="arm"),
+            row=alt.Row("series:N", title=None, sort=agents),
+            column=alt.Column(
+                "arm:O", title=None, header=alt.Header(labelExpr="'arm ' + datum.value")
+            ),
         )
         .resolve_scale(x="independent", y="independent")
     )
+    if switch:
+        chart = chart.transform_filter(f"indexof({SHOWN}, datum.series) >= 0")
+        chart = chart.add_params(alt.param(name=SHOWN, value=agents))
+    return chart
 
 
 def _panel(result: AgentPosterior, arm: int, points: int) -> Rows:
@@ -89,7 +107,7 @@ def _panel(result: AgentPosterior, arm: int, points: int) -> Rows:
     if "target" in result.laws:
         own = result.laws["target"]
         moments[OWN] = (own.mean[arm, :2], own.covariance[arm, :2, :2])
-    label: dict[str, Any] = {"agent": result.agent, "arm": arm}
+    label: dict[str, Any] = {"series": result.agent, "arm": arm}
     out = [
         {**label, "law": law, "x": round(float(x), 5), "y": round(float(y), 5), "order": -1}
         for law, cloud in clouds.items()
@@ -119,9 +137,8 @@ def render_figure(chart: alt.FacetChart, path: Path) -> bytes:
     if kind == "html":
         import vl_convert
 
-        page: str = vl_convert.vegalite_to_html(
-            to_spec(chart), vl_version=vega_lite_version(), bundle=True
-        )
+        spec = {**to_spec(chart), "config": theme_config()}
+        page: str = vl_convert.vegalite_to_html(spec, vl_version=vega_lite_version(), bundle=True)
         return page.encode()
     check_format(path)
     return render(chart, kind)
