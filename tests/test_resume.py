@@ -1,11 +1,13 @@
 """A study survives anything: kill -9, damaged files, a full disk, company."""
 
+import io
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -215,3 +217,55 @@ def test_a_full_disk_stops_the_study_with_one_sentence(
         assert_same_bytes(arrays(file), arrays(reference))
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)
+
+
+MEASURED = """
+rounds = 3000
+seeds = 3
+posterior_every = 700
+testbeds = ["linear-20"]
+
+[agents.lmcts]
+beta = [1, 100]
+steps = 20
+"""
+
+
+def _half_measured(store: Path) -> bool:
+    """Whether some checkpoint holds measures of the posterior, but not yet all of them."""
+    for file in store.glob("work/*/*.npz"):
+        try:
+            with np.load(io.BytesIO(file.read_bytes()[32:])) as saved:
+                traces = saved["along"][3]  # the trace, of every chain and round
+        except (OSError, ValueError, zipfile.BadZipFile):
+            continue  # replaced while we read it
+        if np.isfinite(traces).any() and not np.isfinite(traces).all():
+            return True
+    return False
+
+
+def test_kill_9_between_two_measurements_of_the_posterior(tmp_path: Path) -> None:
+    """What was measured before the kill is kept, bit for bit, and the rest is measured after it."""
+    file, reference = tmp_path / "killed" / "study.toml", tmp_path / "whole" / "study.toml"
+    for one in (file, reference):
+        one.parent.mkdir()
+        one.write_text(MEASURED)
+    process = subprocess.Popen(
+        command(file, "--checkpoint-every", "0", "--workers", "1"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until = time.monotonic() + 300
+    while not _half_measured(file.parent / "study-results"):
+        assert process.poll() is None and time.monotonic() < until, "nothing to interrupt"
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    assert not Store(read_study(file).store, create=False).present()
+    assert run(file).returncode == 0
+    assert run(reference).returncode == 0
+    resumed, whole = arrays(file), arrays(reference)
+    assert_same_bytes(resumed, whole)
+    for cell, table in resumed.items():
+        assert table["posterior_rounds"].to_pylist() == [[700, 1400, 2100, 2800, 3000]] * 3
+        assert table["posterior"].equals(whole[cell]["posterior"])
