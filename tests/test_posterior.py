@@ -21,6 +21,7 @@ from scipy import linalg, stats
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, cli, compiling
 from feelgood.posterior import (
+    MEASURES,
     Law,
     analyse,
     analyse_each,
@@ -225,6 +226,25 @@ def test_the_wasserstein_distance_is_that_of_the_formula() -> None:
         assert found == pytest.approx(squared, rel=1e-6)
 
 
+def test_every_measure_is_given_for_all_arms_together() -> None:
+    draws = LAW.sample(np.random.default_rng(9), 1_500)
+    draws[:, 1] = LAW.mean[1] + 1.3 * (draws[:, 1] - LAW.mean[1])
+    rows = measure(chains_of(draws), LAW, SPEC, CONTEXTS)
+    overall = {row.measure: row for row in rows if row.arm is None}
+    assert list(overall) == list(MEASURES)
+    for name in ("wasserstein2", "log_determinant"):
+        parts = [row.value for row in rows if row.measure == name and row.arm is not None]
+        assert len(parts) == 3
+        assert overall[name].value == pytest.approx(sum(parts), rel=1e-6)
+    shapes = [row.value for row in rows if row.measure == "shape" and row.arm is not None]
+    assert overall["shape"].value == pytest.approx(np.mean(shapes), rel=1e-6)
+    # The widest direction of all is one of the wide arm: variance × 1.69.
+    assert abs(overall["largest"].value - 1.69) < 6 * overall["largest"].error
+    assert {row.measure for row in measure(chains_of(draws), LAW, SPEC, by_arm=False)} == (
+        set(MEASURES) - {"choice"}
+    )
+
+
 def test_frozen_and_diverged_chains_are_said_to_be_so() -> None:
     draws = LAW.sample(np.random.default_rng(6), 1_500)
     frozen = np.broadcast_to(chains_of(draws)[:, :1], (30, 50, 3, 4))
@@ -245,8 +265,8 @@ def test_frozen_and_diverged_chains_are_said_to_be_so() -> None:
 def test_the_false_alarm_rate_is_the_one_stated() -> None:
     """400 verdicts on exact, correlated draws at level 0.01; 4 are expected.
 
-    The rate is approximate (t-tests of 30 chains): up to 0.02 is allowed. More than 21 alarms
-    then happen by chance with probability 10⁻⁵.
+    More than 15 alarms at that rate happen by chance with probability 4·10⁻⁶. (10,000 verdicts with
+    other seeds gave the numbers in docs/posterior.md.)
     """
     generator = np.random.default_rng(7)
     alarms = 0
@@ -257,7 +277,7 @@ def test_the_false_alarm_rate_is_the_one_stated() -> None:
         draws = LAW.mean + np.einsum("bij,cnbj->cnbi", LAW.factor, white)
         rows = measure(draws, LAW, SPEC, CONTEXTS, seed=number)
         alarms += judge(rows, 0.01).status == "biased"
-    assert alarms <= 21
+    assert alarms <= 15
 
 
 def test_diagnostics_are_those_of_arviz() -> None:

@@ -11,7 +11,7 @@ from feelgood.studies.store import PROVENANCE
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'feelgood[ray]'")
 
-ROUNDS, SEEDS = 3000, 4
+ROUNDS, SEEDS, EVERY = 3000, 4, 1000
 
 #: In a process of its own: Ray keeps threads, sockets and files open to the end.
 DRIVER = f"""
@@ -26,7 +26,8 @@ cluster.wait_for_nodes()
 cells = []
 for steps in (5, 6, 7, 8):
     settings = {{"steps": steps}}
-    cells += plan_cells("linear-20", "hmcts", settings=settings, rounds={ROUNDS}, seeds={SEEDS})
+    cells += plan_cells("linear-20", "hmcts", settings=settings, rounds={ROUNDS}, seeds={SEEDS},
+        posterior_every={EVERY})
 started, lost = [], []
 
 def begin(batch):
@@ -60,7 +61,12 @@ def test_a_node_that_dies_has_its_batch_run_elsewhere(tmp_path: Path) -> None:
     cells = []
     for steps in (5, 6, 7, 8):
         cells += plan_cells(
-            "linear-20", "hmcts", settings={"steps": steps}, rounds=ROUNDS, seeds=SEEDS
+            "linear-20",
+            "hmcts",
+            settings={"steps": steps},
+            rounds=ROUNDS,
+            seeds=SEEDS,
+            posterior_every=EVERY,
         )
     local = Store(tmp_path / "local")
     run_study(Study("local", tuple(cells)), local)
