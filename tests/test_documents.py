@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Pages whose commands are quick; those of the others are slow tests.
 QUICK = {"README.md", "index.md", "concepts.md", "adding-an-agent.md", "adding-a-testbed.md"}
 #: Pages whose commands build on those before them.
-ONE_AFTER_THE_OTHER = {"studies.md"}
+ONE_AFTER_THE_OTHER = {"studies.md", "posterior.md"}
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
