@@ -399,10 +399,12 @@ def _regret(
     means: Float[np.ndarray, "rounds arms seeds"], arms: Int[np.ndarray, "rounds lanes"]
 ) -> Float[np.ndarray, "rounds lanes"]:
     """max_a mean_a − mean_played, for every round and chain."""
-    settings = arms.shape[-1] // means.shape[-1]
-    by_setting = arms.reshape(len(arms), settings, -1)
-    got = np.take_along_axis(means[:, None], by_setting[:, :, None], axis=2)[:, :, 0]
-    return (means.max(axis=1)[:, None] - got).reshape(arms.shape)
+    _, count, seeds = means.shape
+    settings = arms.shape[-1] // seeds
+    # By position in the flat array: several times faster than indexing along an axis.
+    position = np.arange(0, means.size, count * seeds)[:, None] + arms * seeds
+    got = means.reshape(-1).take(position + np.tile(np.arange(seeds), settings))
+    return np.tile(means.max(axis=1), settings) - got
 
 
 # ---- the run --------------------------------------------------------------------------------
@@ -593,14 +595,18 @@ class _GroupRun:
 
     def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
-        drawn = jax.eval_shape(self.policy.redraw, keys, playing.state)
-        if drawn is None or self.policy.exact_draws:
+        if self.policy.exact_draws or not self._can_redraw(playing, keys):
             return np.full(self.chains, np.nan)
         args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
         draws = np.asarray(self._compiled(_redraw, *args, quickly=True)(*args), np.float64)
         by_chain = draws.reshape(REDRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
         return sizes.reshape(-1, self.chains).min(axis=0)
+
+    def _can_redraw(self, playing: Playing, keys: AnyKey) -> bool:
+        if type(self.policy).redraw is Policy.redraw:
+            return False
+        return jax.eval_shape(self.policy.redraw, keys, playing.state) is not None
 
     def run(
         self,
