@@ -10,7 +10,8 @@ from feelgood.paper.tables import Row as PaperRow
 from feelgood.paper.tables import missing, to_row
 from feelgood.results import AgentResult
 from feelgood.studies import Store, plan_cells, read_study
-from showdown import keeping
+from showdown import asking, keeping
+from showdown.asking import Asked
 from showdown.keeping import Kept, Row
 
 
@@ -40,13 +41,15 @@ def collect(
             seeds = rows.setdefault(keeping.key_of(result), {})
             for row in keeping.to_rows(Kept(result)):
                 seeds[row["seed"]] = _newer(row, seeds.get(row["seed"]))
-    _label_studies(rows, studies, note)
+    asked = _label_studies(rows, studies, asking.read(folder), note)
     unasked = [key for key, own in rows.items() if not next(iter(own.values()))["studies"]]
     for key in unasked:
         del rows[key]
     _label_numbers(rows)
     kept = [row for own in rows.values() for row in own.values()]
-    return Collected(tuple(keeping.write(folder, kept)), len(rows), len(kept), len(unasked))
+    files = keeping.write(folder, kept)
+    asking.write(folder, asked)
+    return Collected(tuple(files), len(rows), len(kept), len(unasked))
 
 
 def _cells(store: Store, note: Callable[[str], None]) -> Iterator[AgentResult]:
@@ -75,23 +78,33 @@ def _newer(row: Row, before: Row | None) -> Row:
 
 
 def _label_studies(
-    rows: dict[str, dict[int, Row]], studies: Path, note: Callable[[str], None]
-) -> None:
-    """Which studies ask for a result. A study that needs absent data keeps what it had."""
+    rows: dict[str, dict[int, Row]],
+    studies: Path,
+    before: Sequence[Asked],
+    note: Callable[[str], None],
+) -> list[Asked]:
+    """Which studies ask for a result. A study that needs absent data keeps what it had.
+
+    What all of them ask for comes back.
+    """
+    everything: list[Asked] = []
     asked: dict[str, set[str]] = {}
     unknown = set()
     for file in sorted(studies.glob("*.toml")):
         try:
-            cells = read_study(file).study.cells
+            study = read_study(file).study
         except FeelgoodError as error:
             note(f"{error} Its results keep their labels.")
             unknown.add(file.stem)
+            everything += [a for a in before if a.study == file.stem]
             continue
-        for cell in cells:
+        everything += asking.asked_by(file.stem, study)
+        for cell in study.cells:
             asked.setdefault(keeping.key_of(cell), set()).add(file.stem)
     for key, own in rows.items():
         old = {name for row in own.values() for name in row["studies"]} & unknown
         _set(own.values(), "studies", sorted(old | asked.get(key, set())))
+    return everything
 
 
 def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:

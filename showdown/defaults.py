@@ -1,11 +1,13 @@
 """What to use by default, and what it costs."""
 
+import itertools
 from collections.abc import Sequence
 
 from feelgood.results import AgentResult
 from feelgood.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
 from showdown.book import Book, grid, section
 from showdown.effects import FEWEST_SEEDS, enumeration, number
+from showdown.shelf import device_of
 
 NOT_RUN = "Cannot say: nothing was run for this."
 
@@ -26,15 +28,44 @@ def _part(book: Book, title: str, study: str) -> str:
     ranking = overall(results)
     if ranking is None:
         return section(title, NOT_RUN, depth=3)
-    return section(title, recommendation(results, ranking), _costs(results, ranking), depth=3)
+    return section(
+        title,
+        recommendation(results, ranking),
+        _left_out(results),
+        _costs(results, ranking),
+        depth=3,
+    )
 
 
 def _contenders(results: Sequence[AgentResult]) -> dict[str, dict[str, AgentResult]]:
-    """By testbed, the agents that were run on all of them."""
-    testbeds = list(dict.fromkeys(r.testbed for r in results))
-    by_testbed = {t: {r.agent: r for r in results if r.testbed == t} for t in testbeds}
-    everywhere = set.intersection(*(set(group) for group in by_testbed.values()))
-    return {t: {a: group[a] for a in sorted(everywhere)} for t, group in by_testbed.items()}
+    """By testbed, the agents that were run on all of these testbeds with all seeds.
+
+    Where not everything was run: the testbeds that make most comparisons, agents times testbeds.
+    """
+    most = max((len(r.seeds) for r in results), default=0)
+    by_testbed: dict[str, dict[str, AgentResult]] = {}
+    for r in results:
+        if len(r.seeds) == most:
+            by_testbed.setdefault(r.testbed, {})[r.agent] = r
+    best: tuple[int, tuple[str, ...], set[str]] = (0, (), set())
+    for count in range(len(by_testbed), 0, -1):
+        for testbeds in itertools.combinations(by_testbed, count):
+            agents = set.intersection(*(set(by_testbed[t]) for t in testbeds))
+            if len(agents) > 1 and count * len(agents) > best[0]:
+                best = (count * len(agents), testbeds, agents)
+    return {t: {a: by_testbed[t][a] for a in sorted(best[2])} for t in best[1]}
+
+
+def _left_out(results: Sequence[AgentResult]) -> str:
+    """Testbeds and agents that have results and yet are not ranked."""
+    groups = _contenders(results)
+    ranked = set().union(*groups.values())
+    agents = sorted({r.agent for r in results} - ranked)
+    testbeds = list(dict.fromkeys(r.testbed for r in results if r.testbed not in groups))
+    parts = [f"`{name}`" for name in agents] + testbeds
+    if not parts:
+        return ""
+    return f"Not ranked, because not every run of them has been made: {enumeration(parts)}."
 
 
 def overall(results: Sequence[AgentResult]) -> Ranking | None:
@@ -65,16 +96,12 @@ def recommendation(results: Sequence[AgentResult], ranking: Ranking) -> str:
     if len(best) == 1:
         return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, best[0])}."
     chosen = f"No single winner: {enumeration(names)} may be the best ({said})."
-    devices = {_device(group[name]) for group in groups.values() for name in best}
+    devices = {device_of(group[name]) for group in groups.values() for name in best}
     if len(devices) > 1:
         where = enumeration(sorted(devices))
         return f"{chosen} They ran on different machines, {where}: seconds are not compared."
     cheapest = min(best, key=lambda name: _seconds(groups, name))
     return f"{chosen} The cheapest of them is `{cheapest}`; {_cost_text(groups, cheapest)}."
-
-
-def _device(result: AgentResult) -> str:
-    return str(result.provenance.get("device") or "an unknown machine")
 
 
 def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:
@@ -103,8 +130,11 @@ def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
                 "yes" if standing.may_be_best else "no",
                 *(number(r.regret.mean) for r in runs),
                 f"{1e6 * _seconds(groups, standing.name) / sum(r.rounds for r in runs):.3g}",
+                enumeration(sorted({device_of(r) for r in runs})),
             ]
         )
-    header = ("agent", "mean rank", "may be the best", *groups, "µs a round")
-    devices = enumeration(sorted({_device(r) for r in results}))
-    return grid(header, rows) + f"\n\nMean final regrets, {ranking.seeds} seeds. Run on {devices}."
+    header = ("agent", "mean rank", "may be the best", *groups, "µs a round", "on")
+    return grid(header, rows) + (
+        f"\n\nMean final regrets, {ranking.seeds} seeds. Times of different machines cannot be "
+        "compared; other runs were made beside these."
+    )

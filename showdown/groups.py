@@ -3,14 +3,15 @@
 import dataclasses
 from collections.abc import Sequence
 
-from feelgood.errors import FeelgoodError
+import numpy as np
+
 from feelgood.paper.tables import TITLES
 from feelgood.report import charts
 from feelgood.report.tables import Comparison, Verdict, to_markdown
 from feelgood.results import AgentResult
 from feelgood.statistics import rank_results
 from showdown.book import Book, items, section
-from showdown.effects import FEWEST_SEEDS
+from showdown.effects import FEWEST_SEEDS, enumeration
 from showdown.published import comparisons, share_sentence, unexplained
 from showdown.questions import DATA
 
@@ -98,19 +99,28 @@ def _rankings(book: Book, group: Group) -> list[str]:
     results = _at_paper(book, group)
     for testbed in group.testbeds:
         own = [r for r in results if r.testbed == testbed]
-        try:
-            each, _ = rank_results(own)
-        except FeelgoodError as error:
-            sentences.append(f"{testbed}: cannot say who is the best: {error}")
+        if len(own) < 2:
             continue
-        ranking = each[testbed]
+        ranking = rank_results(own)[0][testbed]
         if ranking.seeds < FEWEST_SEEDS:
             sentences.append(
                 f"{testbed}: {ranking.seeds} seeds are too few to say who is the best."
             )
         else:
             sentences.append(f"{testbed}, agents at the paper's settings: {ranking.verdict}")
-    return sentences
+        if alike := _alike(own):
+            sentences.append(f"{testbed}, the same regret on every seed: {'; '.join(alike)}.")
+    absent = [t for t in group.testbeds if not any(r.testbed == t for r in results)]
+    return [*sentences, f"Not run: {enumeration(absent)}."] if absent else sentences
+
+
+def _alike(results: Sequence[AgentResult]) -> list[str]:
+    """Agents that made the same choices as far as regret can tell."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for r in results:
+        if np.isfinite(r.final_regret).all():
+            groups.setdefault((r.seeds, r.final_regret.tobytes()), []).append(r.agent)
+    return [enumeration(names) for names in groups.values() if len(names) > 1]
 
 
 def _figures(book: Book, group: Group) -> list[str]:

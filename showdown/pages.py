@@ -1,27 +1,32 @@
 """All pages from `results/` alone: texts first, then the figures that they ask for."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from feelgood.report.charts import render
-from showdown import defaults, groups, posterior, published, questions
-from showdown.book import Book, items
+from showdown import asking, defaults, groups, posterior, published, questions
+from showdown.asking import Asked
+from showdown.book import Book, items, section
+from showdown.effects import tally_sentence
 from showdown.keeping import read
 from showdown.shelf import Shelf
-from showdown.slimming import slim
+from showdown.slimming import roomy, slim
 
 INTRODUCTION = """# Results
 
-The whole experiment of "Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte
-Carlo Showdown" (NeurIPS 2025), run again, and the questions that it leaves open. Every number and
-every verdict on these pages is computed from the files in [`results/`](../../results/README.md) by
-`make results`; the studies behind them are in [`studies/`](../../studies/README.md).
+The experiments of "Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte Carlo
+Showdown" (NeurIPS 2025), run again as far as [the last part](#what-has-not-been-run) says, and the
+questions that they leave open. Every number and every verdict on these pages is computed from the
+files in [`results/`](../../results/README.md) by `make results`; the studies behind them are in
+[`studies/`](../../studies/README.md).
 
 *Helps* and *hurts* mean that the 95 % bootstrap interval of the paired difference in final regret
 lies wholly below or above zero; *no difference seen* means that it does not, not that there is
-none. Agents meet the same contexts and the same noise on a seed. Of twenty differences that do not
-exist, one is seen by chance. Brackets hold intervals; regret is a loss, so lower is better. *Sound*
-steps follow the curvature of the target, as they do by default; *the paper’s* are those of its
-[presets](../reproducing.md)."""
+none. Agents meet the same contexts and the same noise on a seed. Differences
+that do not exist are seen by chance all the same: 5 to 9 of a hundred with 30 seeds and 7 to 11
+with 5, for differences from Gaussian to exponential. Verdicts are not corrected for their number.
+Brackets hold intervals; regret is a loss, so lower is better. *Sound* steps follow the curvature of
+the target, as they do by default; *the paper’s* are those of its [presets](../reproducing.md)."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]
@@ -29,12 +34,12 @@ PAGES = "Pages: " + " · ".join(
 )
 
 
-def build(book: Book) -> dict[str, str]:
-    """The pages' texts by file name."""
+def build(book: Book, asked: Sequence[Asked] = ()) -> dict[str, str]:
+    """The pages' texts by file name; `asked` is what all studies ask for."""
     front = [
         INTRODUCTION,
         PAGES,
-        "## In short\n\n" + items(in_short(book)),
+        section("In short", items(in_short(book)), questions.headline_figure(book)),
         questions.feel_good(book),
         questions.smoothing(book),
         questions.preconditioning(book),
@@ -44,6 +49,7 @@ def build(book: Book) -> dict[str, str]:
         questions.compute(book),
         published.reproduction(book),
         defaults.default_choice(book),
+        asking.what_is_missing(book, asked),
     ]
     texts = {"README.md": "\n\n".join(front) + "\n"}
     for group in groups.GROUPS:
@@ -53,7 +59,7 @@ def build(book: Book) -> dict[str, str]:
 
 
 def in_short(book: Book) -> list[str]:
-    """The bonus, the default, the reproduction: settings that were fixed beforehand."""
+    """An answer to every question, at settings that were fixed beforehand."""
     kinds = {
         "linear": questions.LINEAR,
         "logistic": questions.LOGISTIC,
@@ -67,15 +73,31 @@ def in_short(book: Book) -> list[str]:
         if ranking is None
         else f"What to use by default: {defaults.recommendation(results, ranking)}"
     )
-    return [*bonus, advice, published.share_sentence(published.comparisons(book.shelf))]
+    return [
+        *bonus,
+        tally_sentence(
+            "Smoothing where the cap binds, beside the plain bonus",
+            questions.smoothing_effects(book, book.shelf.of("question-smoothing")),
+        ),
+        tally_sentence(
+            "Preconditioning at equal temperature", questions.preconditioning_effects(book)
+        ),
+        "MALA beside LMC. "
+        + (" ".join(questions.told_apart(questions.metropolis_effects(book))) or questions.NOT_RUN),
+        tally_sentence("Underdamping with a right kernel", questions.underdamping_effects(book)),
+        *(f"Posteriors. {s}" for s in posterior.rank_sentences(posterior.measured_runs(book))),
+        advice,
+        published.share_sentence(published.comparisons(book.shelf)),
+    ]
 
 
 def write_pages(results: Path, out: Path) -> list[Path]:
     """Write texts and figures; figures that no page asks for any more are removed."""
     book = Book(Shelf(read(results)))
-    content: dict[str, bytes] = {name: text.encode() for name, text in build(book).items()}
+    texts = build(book, asking.read(results))
+    content: dict[str, bytes] = {name: text.encode() for name, text in texts.items()}
     for name, draw in book.figures.items():
-        content[name] = slim(render(draw(), "svg").decode()).encode()
+        content[name] = roomy(slim(render(draw(), "svg").decode())).encode()
     for old in out.glob("figures/*.svg"):
         if f"figures/{old.name}" not in content:
             old.unlink()

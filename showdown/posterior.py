@@ -73,7 +73,7 @@ def measured(r: AgentResult, measure: str = ERROR) -> np.ndarray:
 
 
 def rank_sentences(runs: Sequence[AgentResult]) -> list[str]:
-    """Whether settings with larger error have larger regret: rank correlation, seed by seed."""
+    """Whether settings with larger error, or hotter draws, have larger regret, seed by seed."""
     out = []
     for testbed in dict.fromkeys(r.testbed for r in runs):
         here = [r for r in runs if r.testbed == testbed]
@@ -83,23 +83,25 @@ def rank_sentences(runs: Sequence[AgentResult]) -> list[str]:
             continue
         places = [[r.seeds.index(s) for s in seeds] for r in here]
         regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
-        error = np.stack([measured(r)[p] for r, p in zip(here, places, strict=True)])
-        whole = np.isfinite(regret).all(axis=0) & np.isfinite(error).all(axis=0)
-        each = [_rank_correlation(regret[:, i], error[:, i]) for i in np.flatnonzero(whole)]
-        mean = bootstrap(np.array(each, np.float64))
-        out.append(
-            f"{testbed}, over {len(here)} settings: {_connection(mean)}; rank correlation "
-            f"{mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}] ({mean.count} seeds)."
-        )
+        for measure, name in ((ERROR, "error"), ("trace", "variance of the draws")):
+            value = np.stack([measured(r, measure)[p] for r, p in zip(here, places, strict=True)])
+            whole = np.isfinite(regret).all(axis=0) & np.isfinite(value).all(axis=0)
+            each = [_rank_correlation(regret[:, i], value[:, i]) for i in np.flatnonzero(whole)]
+            mean = bootstrap(np.array(each, np.float64))
+            out.append(
+                f"{testbed}, over {len(here)} settings: {_connection(mean, name)}; rank "
+                f"correlation {mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}] "
+                f"({mean.count} seeds)."
+            )
     return out
 
 
-def _connection(mean: Estimate) -> str:
+def _connection(mean: Estimate, name: str) -> str:
     if mean.count < FEWEST_SEEDS:
-        return "cannot say whether error and regret go together"
+        return f"cannot say whether {name} and regret go together"
     if mean.low > 0:
-        return "larger error goes with larger regret"
-    return "larger error goes with smaller regret" if mean.high < 0 else "no connection is seen"
+        return f"larger {name} goes with larger regret"
+    return f"larger {name} goes with smaller regret" if mean.high < 0 else "no connection is seen"
 
 
 def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:

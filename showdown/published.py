@@ -32,7 +32,11 @@ def share_sentence(found: Sequence[Comparison]) -> str:
     counts = counted(found)
     comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
     if not comparable:
-        return f"None of {len(found)} published numbers has been compared yet."
+        return (
+            f"None of {len(found)} published numbers was compared: "
+            f"{counts[Verdict.NOT_COMPARABLE]} cannot be, for the reasons below the tables, and "
+            f"{counts[Verdict.NOT_RUN]} were not run."
+        )
     unknown = sum(c.reason == NO_REASON for c in found)
     return (
         f"Of {len(found)} published numbers {comparable} were compared: {counts[Verdict.AGREES]} "

@@ -23,8 +23,8 @@ from showdown.effects import (
     tally,
     tally_sentence,
 )
-from showdown.figures import scatter
-from showdown.shelf import is_sound, settings_text, unpreconditioned, unsmoothed
+from showdown.figures import bonus_chart, scatter
+from showdown.shelf import device_of, is_sound, settings_text, unpreconditioned, unsmoothed
 
 LINEAR = ("question-lambda",)
 LOGISTIC = ("question-lambda-logistic",)
@@ -60,7 +60,11 @@ def _grouped(
 
 
 def _whose(r: AgentResult) -> str:
-    return f"`{r.agent}` on {r.testbed}, {'sound' if is_sound(r) else 'the paper’s'} steps"
+    return f"`{r.agent}` on {r.testbed}, {_steps(r)}"
+
+
+def _steps(r: AgentResult) -> str:
+    return "sound steps" if is_sound(r) else "the paper’s steps"
 
 
 # The bonus -----------------------------------------------------------------------------------
@@ -77,6 +81,8 @@ def bonus_effects(book: Book, studies: Sequence[str]) -> list[Effect]:
 
 #: Weights that a headline is about: the library's default and the paper's.
 WEIGHTS = (0.1, 0.5)
+#: The cap of the paper's networks on most data sets.
+PAPER_CAP = 10
 #: More testbeds than this are counted, not listed, in a headline.
 MANY = 4
 
@@ -98,6 +104,30 @@ def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
         parts = [tally_sentence(f"At {weight}", own) for weight, own in by_weight.items()]
     every = tally_sentence("Over all weights, caps and agents", effects)
     return f"The feel-good bonus in {kind} bandits. {' '.join([*parts, every])}"
+
+
+def headline_figure(book: Book) -> str:
+    """Regret with the bonus in that without it, over λ; networks where the cap is the paper's."""
+    drawn = [
+        e
+        for e in bonus_effects(book, (*LINEAR, *LOGISTIC, *NEURAL))
+        if e.word is not Word.UNKNOWN
+        and e.changed is not None
+        and (
+            (e.changed.agent == "fglmcts" and is_sound(e.changed))
+            or (e.changed.agent == "neural-fglmcts" and e.changed.settings["b"] == PAPER_CAP)
+        )
+    ]
+    if not drawn:
+        return ""
+    testbeds = enumeration(list(dict.fromkeys(e.changed.testbed for e in drawn if e.changed)))
+    return book.figure(
+        "bonus",
+        "Final regret with the feel-good bonus in units of that without it, over the weight λ: "
+        f"mean of the paired difference with its 95 % interval on {testbeds}. `fglmcts` with sound "
+        f"steps, `neural-fglmcts` with the paper's settings and b = {PAPER_CAP}.",
+        lambda: bonus_chart(drawn),
+    )
 
 
 def _has_bonus(r: AgentResult) -> bool:
@@ -135,7 +165,8 @@ def _paper_bonus(book: Book) -> str:
     ]
     about = (
         "Agents of the paper's λ tables, at its settings, each beside its twin without bonus: how "
-        "many of the pairs have which verdict. Kernels, preconditioned or not, plain and smoothed."
+        "many of the pairs have which verdict. Kernels, preconditioned or not, plain and smoothed; "
+        "b = 1000, where plain and smoothed are the same function and share their verdict."
     )
     return section(
         "At the paper's settings", about, grid(header, cells) if rows else NOT_RUN, depth=3
@@ -220,25 +251,25 @@ def feel_good(book: Book) -> str:
 # Smoothing, preconditioning, Metropolis, damping ---------------------------------------------
 
 
+def smoothing_effects(book: Book, results: Iterable[AgentResult]) -> list[Effect]:
+    """Those of the results that are smoothed beside the plain bonus."""
+    out = []
+    for r in in_order(results):
+        agent = unsmoothed(r.agent)
+        if agent is not None:
+            twin = book.shelf.twin(r, agent)
+            out.append(effect(settings_text(r, ("lam", "b", "s")), r, twin))
+    return out
+
+
 def smoothing(book: Book) -> str:
     """Does smoothing matter?"""
     shelf = book.shelf
-
-    def pairs(results: Iterable[AgentResult]) -> list[Effect]:
-        out = []
-        for r in in_order(results):
-            agent = unsmoothed(r.agent)
-            if agent is not None:
-                twin = shelf.twin(r, agent)
-                out.append(effect(settings_text(r, ("lam", "b", "s")), r, twin))
-        return out
-
-    binding = pairs(shelf.of("question-smoothing"))
+    binding = smoothing_effects(book, shelf.of("question-smoothing"))
+    in_tables = (k.result for k in shelf.kept if any(s.startswith("table-") for s in k.studies))
     free = [
         e
-        for e in pairs(
-            k.result for k in shelf.kept if any(s.startswith("table-") for s in k.studies)
-        )
+        for e in smoothing_effects(book, in_tables)
         if e.base is not None and e.changed is not None and e.changed.settings.get("b", 0) >= 1000
     ]
     by_s = _grouped(binding, lambda r: settings_text(r, ("s",)))
@@ -252,16 +283,20 @@ def smoothing(book: Book) -> str:
     )
 
 
-def preconditioning(book: Book) -> str:
-    """Does preconditioning help at equal temperature?"""
+def preconditioning_effects(book: Book) -> list[Effect]:
+    """Preconditioned agents beside themselves without, at equal temperature."""
     effects = []
     for r in in_order(book.shelf.of("question-preconditioning", "question-preconditioning-paper")):
         agent = unpreconditioned(r.agent)
         if agent is not None:
-            effects.append(effect(f"`{r.agent}`", r, book.shelf.twin(r, agent)))
-    groups = _grouped(
-        effects, lambda r: f"{r.testbed}, {'sound' if is_sound(r) else 'the paper’s'} steps"
-    )
+            effects.append(effect(f"`{r.agent}`, {_steps(r)}", r, book.shelf.twin(r, agent)))
+    return effects
+
+
+def preconditioning(book: Book) -> str:
+    """Does preconditioning help at equal temperature?"""
+    effects = preconditioning_effects(book)
+    groups = _grouped(effects, lambda r: f"{r.testbed}, {_steps(r)}")
     return section(
         "Does preconditioning help at equal temperature?",
         "Each agent beside its twin without preconditioner, at the same β, step and number of "
@@ -272,10 +307,18 @@ def preconditioning(book: Book) -> str:
     )
 
 
-def metropolis(book: Book) -> str:
-    """Does the correction, or the warm-up, explain MALATS's win?"""
+#: What is told apart in the question of Metropolis.
+WHOLE, CORRECTION = (
+    "MALA with warm-up beside LMC",
+    "correction alone (MALA without warm-up beside LMC)",
+)
+WARM_UP, FEWER = "warm-up alone (MALA with beside without)", "5 steps of LMC beside 25"
+
+
+def metropolis_effects(book: Book) -> list[Effect]:
+    """MALA and LMC, with and without warm-up, on every testbed with sound and the paper's steps."""
     results = in_order(book.shelf.of("question-metropolis"))
-    sentences, effects = [], []
+    effects = []
     for testbed, sound in dict.fromkeys((r.testbed, is_sound(r)) for r in results):
         here = [r for r in results if (r.testbed, is_sound(r)) == (testbed, sound)]
 
@@ -291,16 +334,31 @@ def metropolis(book: Book) -> str:
 
         langevin, plain = find("lmcts", steps=25), find("malats", warmup_steps=0)
         warmed = find("malats", warmup_steps=20)
-        own = [
-            effect("MALA with warm-up beside LMC", warmed, langevin),
-            effect("correction alone (MALA without warm-up beside LMC)", plain, langevin),
-            effect("warm-up alone (MALA with beside without)", warmed, plain),
-            effect("5 steps of LMC beside 25", find("lmcts", steps=5), langevin),
+        effects += [
+            effect(WHOLE, warmed, langevin),
+            effect(CORRECTION, plain, langevin),
+            effect(WARM_UP, warmed, plain),
+            effect(FEWER, find("lmcts", steps=5), langevin),
         ]
-        effects += own
-        steps = "sound" if sound else "the paper’s"
+    return effects
+
+
+def told_apart(effects: Sequence[Effect]) -> list[str]:
+    """Each of the differences over all settings."""
+    labels = dict.fromkeys(e.label for e in effects)
+    return [
+        tally_sentence(label[0].upper() + label[1:], [e for e in effects if e.label == label])
+        for label in labels
+    ]
+
+
+def metropolis(book: Book) -> str:
+    """Does the correction, or the warm-up, explain MALATS's win?"""
+    effects = metropolis_effects(book)
+    sentences = told_apart(effects)
+    for name, own in _grouped(effects, lambda r: f"{r.testbed}, {_steps(r)}").items():
         words = [f"{e.label}: {_said(e)}" for e in own]
-        sentences.append(f"{testbed}, {steps} steps. {'; '.join(words)}.")
+        sentences.append(f"{name}. {'; '.join(words)}.")
     return section(
         "Does the Metropolis correction, or MALA's warm-up, explain MALATS's win?",
         "The same target throughout. The published MALATS opens every round with 20 steps of plain "
@@ -316,13 +374,18 @@ def _said(e: Effect) -> str:
     return f"{e.word.value} ({interval(e.difference)}, {e.difference.count} seeds)"
 
 
-def underdamping(book: Book) -> str:
-    """Does underdamping hurt when the kernel is right?"""
-    effects = [
+def underdamping_effects(book: Book) -> list[Effect]:
+    """Underdamped agents beside the overdamped one."""
+    return [
         effect(settings_text(r, ("gamma",)), r, book.shelf.twin(r, "lmcts", ("step",)))
         for r in in_order(book.shelf.of("question-underdamping"))
         if r.agent == "ulmcts"
     ]
+
+
+def underdamping(book: Book) -> str:
+    """Does underdamping hurt when the kernel is right?"""
+    effects = underdamping_effects(book)
     groups = _grouped(effects, lambda r: r.testbed)
     return section(
         "Does underdamping hurt when the kernel is right?",
@@ -358,7 +421,7 @@ def compute(book: Book) -> str:
                 f"{cost.seconds:.3g}" if np.isfinite(cost.seconds) else "–",
                 f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]",
                 str(mean.count),
-                str(r.provenance.get("device", "")),
+                device_of(r),
             ]
         )
     header = ("agent", "steps a round", "gradients", "seconds a chain", "regret", "seeds", "device")
@@ -370,11 +433,13 @@ def compute(book: Book) -> str:
             [(r.agent, compute_of(r).gradients or 0.0, r) for r in results],
             "gradient evaluations of a chain, logarithmic",
             connect=True,
+            form="~s",
         ),
     )
     return section(
         "How does regret go with compute?",
-        "Inner steps a round on linear-20, sound settings. Seconds are a chain's share of its run.",
+        "Inner steps a round on linear-20, sound settings. Seconds are a chain's share of its run, "
+        "with other runs beside it on the machine's other cores.",
         items(sentences),
         image,
         folded("All runs", grid(header, rows)),

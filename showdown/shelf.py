@@ -120,6 +120,12 @@ def bonus_names(agent: str) -> Iterator[str]:
     yield from (name for name in (plain, smoothed) if name is not None)
 
 
+def device_of(result: AgentResult) -> str:
+    """`NVIDIA H200`, or `CPU`: machines with many cores do not say which they have."""
+    device = str(result.provenance.get("device") or "an unknown machine")
+    return "CPU" if device.startswith("cpu") else device.removesuffix(" (gpu)")
+
+
 def is_sound(result: AgentResult) -> bool:
     """Whether its steps follow the curvature, as those of the default settings do."""
     return result.settings.get("schedule", "curvature") == "curvature"

@@ -15,13 +15,23 @@ from feelgood.paper.published import all_published
 from feelgood.results import AgentResult, PosteriorAlong
 from feelgood.statistics import compute_of
 from feelgood.studies import Store, plan_cells, read_study
-from showdown import defaults, effects, keeping, pages, posterior, published, questions
+from showdown import (
+    asking,
+    defaults,
+    effects,
+    groups,
+    keeping,
+    pages,
+    posterior,
+    published,
+    questions,
+)
 from showdown.book import Book
 from showdown.collecting import collect
 from showdown.effects import Word, effect
 from showdown.keeping import Kept
 from showdown.shelf import Shelf, unpreconditioned, unsmoothed, without_bonus
-from showdown.slimming import slim
+from showdown.slimming import MARGIN, roomy, slim
 
 ROOT = Path(__file__).resolve().parents[1]
 NOISE = np.array([0.3, -0.2, 0.1, -0.4, 0.2, 0.0, -0.1, 0.1, 0.3, -0.3])
@@ -44,7 +54,7 @@ def test_the_pages_are_what_the_results_give() -> None:
     """Byte for byte; figures are drawn by the same command and only have to be there."""
     book = Book(Shelf(keeping.read(ROOT / "results")))
     folder = ROOT / "docs" / "results"
-    texts = pages.build(book)
+    texts = pages.build(book, asking.read(ROOT / "results"))
     assert {file.name for file in folder.glob("*.md")} == set(texts)
     for name, text in texts.items():
         assert (folder / name).read_text() == text, f"{name}: run `make results`"
@@ -344,6 +354,7 @@ def test_regret_and_posterior_error_by_rank() -> None:
     down = [measured(float(i), 100.0 - 10.0 * i) for i in range(1, 5)]
     mixed = [measured(float(i), (0.0, 20.0, 10.0, 20.0, 0.0)[i]) for i in range(5)]
     assert "larger error goes with larger regret" in posterior.rank_sentences(up)[0]
+    assert "larger variance of the draws goes with larger" in posterior.rank_sentences(up)[1]
     assert "larger error goes with smaller regret" in posterior.rank_sentences(down)[0]
     assert "no connection is seen" in posterior.rank_sentences(mixed)[0]
     assert "cannot say from 2 runs" in posterior.rank_sentences(up[:2])[0]
@@ -367,6 +378,10 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
     assert "10 seeds" in short
     alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-2]
     assert "`d` has the lowest mean rank" in alone
+    holed = [*contest[:-1], *everywhere("d", 9.0, 9.0)]
+    ranked = defaults.default_choice(book_of(*holed))
+    assert "over 2 testbeds, 3 agents" in ranked
+    assert "because not every run of them has been made: `c`." in ranked
     assert defaults.overall([]) is None
     assert "cannot say yet" in pages.in_short(book_of())[-2]
 
@@ -392,6 +407,38 @@ def test_published_numbers_are_counted_with_their_reasons() -> None:
     assert "no reason is known" in page
 
 
+def test_what_cannot_be_compared_was_not_compared() -> None:
+    number = next(i for i, p in enumerate(all_published()) if p.testbed == "wheel-0.5")
+    agent = all_published()[number].agent
+    wheel = result(agent, 1e5 + NOISE, testbed="wheel-0.5", rounds=5_000)
+    book = Book(Shelf([Kept(wheel, ("table-wheel",), (number,))]))
+    (group,) = (g for g in groups.GROUPS if g.name == "wheel")
+    text = groups.group_page(book, group)
+    assert "None of 40 published numbers was compared: 1 cannot be, " in text
+    assert "39 were not run" in text
+    assert "Not run: wheel-0.01, wheel-0.1 and wheel-0.99." in text
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    """Half a sweep, an agent, a testbed; a run that was not measured is none."""
+    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
+    file = tmp_path / "mine.toml"
+    file.write_text(text + "seeds = 10\n")
+    asked = asking.asked_by("mine", read_study(file).study)
+    asking.write(tmp_path, asked)
+    assert asking.read(tmp_path) == asked
+    assert [a.seeds for a in asked] == [10] * 4
+    lints = run("lints", 1.0 + NOISE)
+    half = dataclasses.replace(run("lmcts", NOISE[:5]), seeds=tuple(range(5)))
+    said = asking.what_is_missing(book_of(("mine", lints), ("mine", half)), asked)
+    assert "ask for 40 runs" in said
+    assert "| `mine` | 15 of 40 | linear-20: `lmcts`; linear-40 |" in said
+    measured = [dataclasses.replace(a, measured=True) for a in asked if a.agent == "lints"]
+    assert "| 0 of 20 |" in asking.what_is_missing(book_of(("mine", lints)), measured)
+    done = asking.what_is_missing(book_of(("mine", lints)), asked[:1])
+    assert "`mine`" not in done
+
+
 def test_numbers_are_short_and_signed() -> None:
     assert [effects.number(v) for v in (12345.6, 12.34, -1.234, float("nan"))] == [
         "12,346",
@@ -411,6 +458,13 @@ def test_a_slim_picture_keeps_what_is_seen() -> None:
     assert slim(svg) == '<svg><path d="M1.2,2" opacity="0.5"/><text x="2">0.001</text></svg>'
 
 
+def test_a_picture_has_room_for_wide_letters() -> None:
+    drawn = '<svg class="marks" width="497" height="184" viewBox="0 0 497 184"><rect width="497" '
+    made = roomy(drawn)
+    assert f'width="{497 + 2 * MARGIN}" height="184"' in made
+    assert f'viewBox="{-MARGIN} 0 {497 + 2 * MARGIN} 184"' in made
+
+
 # The command ---------------------------------------------------------------------------------
 
 
@@ -423,9 +477,9 @@ def test_pages_and_figures_are_written(tmp_path: Path) -> None:
     (out / "figures").mkdir(parents=True)
     (out / "figures" / "old.svg").write_text("<svg/>")
     pages.write_pages(tmp_path / "results", out)
-    (figure,) = (out / "figures").iterdir()
-    assert figure.name == "lambda-linear.svg"
-    assert figure.read_text().startswith("<svg")
+    drawn = sorted((out / "figures").iterdir())
+    assert [figure.name for figure in drawn] == ["bonus.svg", "lambda-linear.svg"]
+    assert all(f'viewBox="{-MARGIN} 0' in figure.read_text() for figure in drawn)
     assert "figures/lambda-linear.svg" in (out / "README.md").read_text()
 
 

@@ -166,6 +166,12 @@ def _copied(number: Published) -> bool:
     )
 
 
+def _is_at(number: Published, agent: str, testbed: str, lam: float) -> bool:
+    """Whether it is of this agent and weight, in a table of λ at "β = 10³"."""
+    where = (number.agent, number.testbed, number.lam, number.beta)
+    return where == (agent, testbed, lam, 1000) and number.table.startswith("lambda-")
+
+
 def _mala_at_beta_1(number: Published) -> bool:
     return number.beta == 1 and "malats" in number.agent
 
@@ -199,7 +205,7 @@ _SLIPS: tuple[tuple[Test, str], ...] = (
     (
         lambda n: n.agent == "svrglmcts" and n.testbed == "linear-40",
         "the published number comes from adding a mean-scaled batch gradient to a sum-scaled full "
-        "gradient; the unbiased estimator gives about 145",
+        "gradient; the unbiased estimator gives about 130",
     ),
     (
         lambda n: n.gamma is not None,
@@ -208,7 +214,7 @@ _SLIPS: tuple[tuple[Test, str], ...] = (
     (
         lambda n: _mala_at_beta_1(n) and n.table.startswith("lambda-"),
         "the published chain accepts nothing after 20 steps of gradient descent; a right MALA "
-        "samples this hot target and has regret of about 990 on linear-20",
+        "samples this hot target and has regret of about 970 on linear-20",
     ),
     (
         lambda n: n.testbed in ("jester", "financial"),
@@ -234,6 +240,16 @@ _HEAVY_TAILS = (
 )
 
 _REMARKS: tuple[tuple[Test, str], ...] = (
+    (
+        lambda n: _is_at(n, "fglmcts", "linear-20", 0.1),
+        "chance on their side: the paper's smoothed agent, the same function at b = 1000, has 82.0 "
+        "± 32.6 in the same table, and the twenty seeds of both have a mean of 66.4",
+    ),
+    (
+        lambda n: _is_at(n, "pfglmcts", "linear-40", 0.1),
+        "chance on their side: the paper's smoothed agent, the same function at b = 1000, has "
+        "169.5 ± 20.2 in the same table, and the twenty seeds of both have a mean of 152.5",
+    ),
     (
         lambda n: n.agent == "psfghmcts" and n.testbed == "linear-20" and n.beta == 1000,
         "the paper has 284.1 in one table and 248.1 in another with the same deviation 147.4: one "
@@ -279,6 +295,12 @@ _REMARKS: tuple[tuple[Test, str], ...] = (
     (
         lambda n: n.testbed == "restaurant",
         "the data hold 130 rated places, the paper says 127",
+    ),
+    (
+        lambda n: n.agent == "neural-eps-greedy",
+        "the published agent explores less than the stated ε: with a constant one every round "
+        "costs at least ε/2 on mushroom and 6ε/7 on covertype, that is 500 and 5,143 in all and 25 "
+        "and 171 in the last 500 rounds; published are 124 and 4,629, 0.0 and 112",
     ),
     (
         lambda n: n.agent == "neural-lmcts",
