@@ -22,11 +22,11 @@ files in [`results/`](../../results/README.md) by `make results`; the studies be
 
 *Helps* and *hurts* mean that the 95 % bootstrap interval of the paired difference in final regret
 lies wholly below or above zero; *no difference seen* means that it does not, not that there is
-none. Agents meet the same contexts and the same noise on a seed. Differences
-that do not exist are seen by chance all the same: 5 to 9 of a hundred with 30 seeds and 7 to 11
-with 5, for differences from Gaussian to exponential. Verdicts are not corrected for their number.
-Brackets hold intervals; regret is a loss, so lower is better. *Sound* steps follow the curvature of
-the target, as they do by default; *the paper’s* are those of its [presets](../reproducing.md)."""
+none. Agents meet the same contexts and the same noise on a seed. Differences that do not exist are
+seen by chance all the same: 5 to 9 of a hundred with 30 seeds and 7 to 11 with 5, for differences
+from Gaussian to exponential. Verdicts are not corrected for their number. Brackets hold intervals;
+regret is a loss, so lower is better. *Sound* steps follow the curvature of the target, as they do
+by default; *the paper’s* are those of its [presets](../reproducing.md)."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]

@@ -168,8 +168,8 @@ def _copied(number: Published) -> bool:
 
 def _is_at(number: Published, agent: str, testbed: str, lam: float) -> bool:
     """Whether it is of this agent and weight, in a table of λ at "β = 10³"."""
-    where = (number.agent, number.testbed, number.lam, number.beta)
-    return where == (agent, testbed, lam, 1000) and number.table.startswith("lambda-")
+    table = number.table.startswith("lambda-") and number.beta == 1000
+    return table and number.agent == agent and number.testbed == testbed and number.lam == lam
 
 
 def _mala_at_beta_1(number: Published) -> bool:
