@@ -59,8 +59,8 @@ def reproduction(book: Book) -> str:
         "Which published numbers could be reproduced?",
         share_sentence(found),
         f"Welch's test of equal means at level {LEVEL:g} for each number: [how to read the "
-        "verdicts](../verdicts.md). A number that stands in several tables counts in each. The group "
-        "pages have every number with its reason.",
+        "verdicts](../verdicts.md). A number that stands in several tables counts in each. The "
+        "group pages have every number with its reason.",
         grid(header, rows),
         section("Different for no known reason", unexplained(found), depth=3),
     )

@@ -65,6 +65,20 @@ def test_the_pages_are_what_the_results_give() -> None:
             assert (folder / target).exists(), f"{name} leads to {target}"
 
 
+def test_the_readme_says_what_the_pages_say() -> None:
+    """Its answer is written by hand: every interval and every count stands on the front page."""
+    readme = (ROOT / "README.md").read_text()
+    answer = " ".join(readme[readme.index("## What comes out") :].split("## ")[1].split())
+    front = (ROOT / "docs" / "results" / "README.md").read_text()
+    intervals = re.findall(r"[+−][\d.,]+ \[[+−][\d.,]+, [+−][\d.,]+\]", answer)
+    assert len(intervals) > 5
+    assert [i for i in intervals if i not in front] == []
+    counts = re.search(r"(\d+) of the (\d+) published numbers .* \((\d+ %)\)", answer)
+    assert counts is not None
+    agree, compared, share = counts.groups()
+    assert f"published numbers {compared} were compared: {agree} agree ({share})" in front
+
+
 def test_the_results_are_small() -> None:
     sizes = [file.stat().st_size for file in (ROOT / "results").rglob("*") if file.is_file()]
     assert sum(sizes) < 8e6
