@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from registered import built
 
 import feelgood  # noqa: F401  (fills the registries)
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Testbed, compiling, lanes
-from feelgood.datasets import DataAbsent
 from feelgood.lanes import LaneKeys
 from feelgood.registry import Entry
 from feelgood.settings import Setting
@@ -218,14 +218,6 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(
 
 
 # ---- testbeds -------------------------------------------------------------------------------
-
-
-def built(entry: Entry[Any]) -> Any:
-    """The thing with its defaults; a dataset that is not on this machine skips the test."""
-    try:
-        return entry.build()
-    except DataAbsent as absent:
-        pytest.skip(str(absent))
 
 
 @EVERY_TESTBED

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import registered
 from scipy import stats
 
 from feelgood import TESTBEDS, FeelgoodError, Spec, Testbed
@@ -26,10 +27,7 @@ LEVEL = 1e-6
 
 
 def built(name: str, **values: Any) -> Testbed:
-    try:
-        return TESTBEDS[name].build(values)
-    except DataAbsent as absent:
-        pytest.skip(str(absent))
+    return registered.built(TESTBEDS[name], values)
 
 
 def order(seed: int, rounds: int, rows: int, first: int = 0) -> np.ndarray:

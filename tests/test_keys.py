@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from registered import built
 from toys import Witness
 
 import feelgood
@@ -38,7 +39,7 @@ def equal(a: Block, b: Block) -> None:
 
 @pytest.mark.parametrize("name", one_testbed_a_family())
 def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
-    testbed = TESTBEDS[name].build()
+    testbed = built(TESTBEDS[name])
     alone, many = environment(testbed, [7], 20), environment(testbed, [3, 7, 1, 4], 20)
     equal(alone, jax.tree.map(lambda x: x[..., 1:2], many))
     assert not np.array_equal(many.contexts[..., 0], many.contexts[..., 1]), "seeds must differ"
@@ -46,7 +47,7 @@ def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
 
 @pytest.mark.parametrize("name", one_testbed_a_family())
 def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
-    testbed, seeds = TESTBEDS[name].build(), seed_array([7, 8])
+    testbed, seeds = built(TESTBEDS[name]), seed_array([7, 8])
     whole = environment(testbed, [7, 8], 20)
     args = (testbed, seeds, jnp.asarray(9))
     part = _seeds_last(compiled(_BlockMaker(length=6), *args, quickly=True)[0](*args))

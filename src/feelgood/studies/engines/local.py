@@ -15,6 +15,7 @@ from feelgood.errors import FeelgoodError
 from feelgood.simulate import usable_cores
 from feelgood.studies.batches import Batch
 from feelgood.studies.engines.base import (
+    THREADS,
     Engine,
     Event,
     Failed,
@@ -71,9 +72,16 @@ class LocalEngine(Engine):
         return self._slots
 
     def _environment(self) -> dict[str, str]:
-        """Several workers on one accelerator share what JAX would reserve for one."""
-        share = {_FRACTION: f"{_USUAL_FRACTION / (self._wanted or 1):.4f}"}
-        return {**share, **os.environ} if (self._wanted or 1) > 1 else dict(os.environ)
+        """Workers share the cores, and what JAX would reserve for one of an accelerator's memory.
+
+        A worker whose thread pool is as large as the machine splits its small loops among threads
+        that the other workers keep busy, and takes up to twice as long.
+        """
+        cores = usable_cores()
+        share = {THREADS: str(max(1, cores // (self._wanted or cores)))}
+        if (self._wanted or 1) > 1:
+            share[_FRACTION] = f"{_USUAL_FRACTION / (self._wanted or 1):.4f}"
+        return {**share, **os.environ}
 
     def _spawn(self) -> _Worker:
         command = [sys.executable, "-m", "feelgood.studies.worker"]
