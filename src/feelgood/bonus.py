@@ -349,7 +349,7 @@ class Pruned(Evaluator):
 
         # One branch a size, each a single pass over so many columns: a loop over chunks costs
         # more than the arithmetic.
-        sizes = sizes_up_to(memo.active.shape[1], half_steps=True)
+        sizes = sizes_up_to(memo.active.shape[1])
 
         def reading(size: int) -> Callable[[Array, Array, Array], tuple[Value, Theta]]:
             def read(active: Array, filled: Array, theta: Array) -> tuple[Value, Theta]:

@@ -21,14 +21,11 @@ def on_accelerator() -> bool:
     return jax.default_backend() != "cpu"
 
 
-def sizes_up_to(room: int, half_steps: bool = False) -> list[int]:
-    """256, 512, 1024, …, room: the rounds a pass may read; with half steps 768, 1536, … too."""
+def sizes_up_to(room: int) -> list[int]:
+    """256, 512, 1024, …, room: the rounds a pass may read."""
     sizes = [SMALLEST_PASS]
     while sizes[-1] < room:
-        last = sizes[-1]
-        power = 1 << (last.bit_length() - 1)
-        middle = half_steps and last == power and last > SMALLEST_PASS
-        sizes.append(power * 3 // 2 if middle else 2 * power)
+        sizes.append(2 * sizes[-1])
     return [*sizes[:-1], room]
 
 

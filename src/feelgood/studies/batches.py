@@ -85,9 +85,14 @@ def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -
 def _most_chains(cell: Cell, platform: str) -> int:
     if platform != "cpu":
         return MOST_CHAINS
+    return MOST_CHAINS_ONE_BY_ONE if _one_by_one(cell) else MOST_CHAINS_ON_CPU
+
+
+def _one_by_one(cell: Cell) -> bool:
+    """Whether the chains of its agent run one by one on a processor."""
     policy = AGENTS[cell.agent].build(cell.settings)
     spec = TESTBEDS[cell.testbed].build(cell.testbed_settings).spec
-    return MOST_CHAINS_ONE_BY_ONE if policy.chains_per_program(spec) == 1 else MOST_CHAINS_ON_CPU
+    return policy.chains_per_program(spec) == 1
 
 
 def _shape(cell: Cell) -> str:
@@ -149,7 +154,13 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
             place = batch_folder(store, batch) / "plan.json"
             atomic.write(place, functools.partial(_fill, text))
     order = {cell.id: i for i, cell in enumerate(cells)}
-    return sorted(begun + new, key=lambda batch: min(order[c.id] for c in batch.cells))
+
+    def turn(batch: Batch) -> tuple[bool, int]:
+        # Chains that run one by one take longest: first, so that no core waits for the last.
+        later = platform == "cpu" and not _one_by_one(batch.cells[0])
+        return later, min(order[c.id] for c in batch.cells)
+
+    return sorted(begun + new, key=turn)
 
 
 def _fill(content: bytes, file: IO[bytes]) -> None:
