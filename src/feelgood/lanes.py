@@ -148,11 +148,17 @@ def solve_lower(
     if rhs.shape[0] > WRITTEN_OUT:
         return _triangular(factor, rhs, transpose=False)
     out: list[Array] = []
-    rest = rhs
+    rest, inverse = rhs, _inverse_diagonal(factor)
     for j in range(rhs.shape[0]):
-        out.append(rest[0] / factor[j, j])
+        out.append(rest[0] * inverse[j])
         rest = rest[1:] - factor[j + 1 :, j] * out[j]
     return jnp.stack(out)
+
+
+def _inverse_diagonal(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim ..."]:
+    """1/L_jj. All divisions at once: each by itself would be a kernel of its own."""
+    diagonal = jnp.stack([factor[j, j] for j in range(factor.shape[0])])
+    return lax.optimization_barrier(1.0 / diagonal)
 
 
 def inverse_lower(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
@@ -172,9 +178,9 @@ def solve_upper(
     if rhs.shape[0] > WRITTEN_OUT:
         return _triangular(factor, rhs, transpose=True)
     out: list[Array] = []
-    rest = rhs
+    rest, inverse = rhs, _inverse_diagonal(factor)
     for j in reversed(range(rhs.shape[0])):
-        out.append(rest[j] / factor[j, j])
+        out.append(rest[j] * inverse[j])
         rest = rest[:j] - factor[j, :j] * out[-1]
     return jnp.stack(out[::-1])
 
