@@ -1,6 +1,7 @@
 """Studies: files that are checked, cells named by what they are, a store that others can read."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -380,3 +381,24 @@ def test_unknown_engines_and_absent_ray_get_one_sentence(
         run_study(study, tmp_path / "s", engine="ray")
     with pytest.raises(FeelgoodError, match="use at least 1"):
         run_study(study, tmp_path / "s", workers=0)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
+def test_workers_share_the_cores() -> None:
+    """Each worker keeps to its own; more workers than cores take turns at them."""
+    ask = (
+        "import os; from feelgood.studies.worker import use_own_cores; "
+        "use_own_cores({}, {}); print(*sorted(os.sched_getaffinity(0)))"
+    )
+
+    def cores(place: int, workers: int) -> set[str]:
+        command = [sys.executable, "-c", ask.format(place, workers)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return set(done.stdout.split())
+
+    usable = {str(core) for core in os.sched_getaffinity(0)}
+    assert cores(0, 1) == usable
+    shares = [cores(place, len(usable)) for place in range(len(usable))]
+    assert set.union(*shares) == usable
+    assert all(len(share) == 1 for share in shares)
+    assert cores(len(usable), len(usable) + 1) == shares[0]

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from feelgood.studies.batches import Batch
 
-#: The variable by which XLA is told how many threads a process has on the processor.
-THREADS = "NPROC"
-
 
 @dataclasses.dataclass(frozen=True)
 class Event:

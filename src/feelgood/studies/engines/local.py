@@ -15,7 +15,6 @@ from feelgood.errors import FeelgoodError
 from feelgood.simulate import usable_cores
 from feelgood.studies.batches import Batch
 from feelgood.studies.engines.base import (
-    THREADS,
     Engine,
     Event,
     Failed,
@@ -34,6 +33,8 @@ class _Worker:
     """A process and what it is doing."""
 
     process: "subprocess.Popen[str]"
+    #: Its number among the workers, which says which cores are its own.
+    place: int
     batch: Batch | None = None
     listener: threading.Thread | None = None
 
@@ -72,19 +73,15 @@ class LocalEngine(Engine):
         return self._slots
 
     def _environment(self) -> dict[str, str]:
-        """Workers share the cores, and what JAX would reserve for one of an accelerator's memory.
-
-        A worker whose thread pool is as large as the machine splits its small loops among threads
-        that the other workers keep busy, and takes up to twice as long.
-        """
-        cores = usable_cores()
-        share = {THREADS: str(max(1, cores // (self._wanted or cores)))}
-        if (self._wanted or 1) > 1:
-            share[_FRACTION] = f"{_USUAL_FRACTION / (self._wanted or 1):.4f}"
-        return {**share, **os.environ}
+        """Several workers on one accelerator share what JAX would reserve for one."""
+        share = {_FRACTION: f"{_USUAL_FRACTION / (self._wanted or 1):.4f}"}
+        return {**share, **os.environ} if (self._wanted or 1) > 1 else dict(os.environ)
 
     def _spawn(self) -> _Worker:
-        command = [sys.executable, "-m", "feelgood.studies.worker"]
+        workers = self._wanted or usable_cores()
+        taken = {worker.place for worker in self._workers}
+        place = next(i for i in range(workers + 1) if i not in taken)
+        command = [sys.executable, "-m", "feelgood.studies.worker", str(place), str(workers)]
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
@@ -93,7 +90,7 @@ class LocalEngine(Engine):
             start_new_session=True,
             env=self._environment(),
         )
-        worker = _Worker(process)
+        worker = _Worker(process, place)
         worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
         worker.listener.start()
         return worker

@@ -9,7 +9,7 @@ from typing import Any
 from feelgood.errors import FeelgoodError
 from feelgood.studies.batches import Batch, batch_folder
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.engines.base import THREADS, Engine, Event, Failed, Finished, Lost
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost
 from feelgood.studies.execute import execute
 from feelgood.studies.store import Store, to_bytes
 
@@ -77,12 +77,7 @@ class RayEngine(Engine):
             self._ours = True
         gpus = int(ray.cluster_resources().get("GPU", 0))
         # Ray's own retries are off: a lost batch comes back to the study, which counts its tries.
-        options = {
-            "num_cpus": 1,
-            "num_gpus": 1 if gpus else 0,
-            "max_retries": 0,
-            "runtime_env": {"env_vars": {THREADS: "1"}},
-        }
+        options = {"num_cpus": 1, "num_gpus": 1 if gpus else 0, "max_retries": 0}
         self._task = ray.remote(**options)(_play)
         platform = ray.get(ray.remote(**{**options, "max_retries": 3})(_probe).remote())
         self._slots = self._workers or max(1, gpus or int(ray.cluster_resources().get("CPU", 1)))
