@@ -513,12 +513,12 @@ def test_the_ellipse_holds_nine_tenths() -> None:
 def test_the_figure_has_a_row_an_agent_and_a_column_an_arm(tmp_path: Path) -> None:
     chart = posterior_figure(quick_results(), points=20)
     (values,) = chart.to_dict()["datasets"].values()
-    assert {(row["agent"], row["arm"]) for row in values} == {
+    assert {(row["series"], row["arm"]) for row in values} == {
         (agent, arm) for agent in ("lints", "lmcts") for arm in range(5)
     }
     dots = [row for row in values if row["order"] < 0]
     assert len(dots) == 2 * 5 * 2 * 20
-    own = {row["agent"] for row in values if row["law"] == "exact own target"}
+    own = {row["series"] for row in values if row["law"] == "exact own target"}
     assert own == {"lmcts"}
     assert render_figure(chart, tmp_path / "a.svg").lstrip().startswith(b"<svg")
     assert b"vega" in render_figure(chart, tmp_path / "a.html")

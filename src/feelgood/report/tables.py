@@ -266,8 +266,20 @@ _LATEX = {
     **{
         sign: f"$\\{name}$"
         for sign, name in zip(
-            "αβγδηθλμρσ",
-            ["alpha", "beta", "gamma", "delta", "eta", "theta", "lambda", "mu", "rho", "sigma"],
+            "αβγδεηθλμρσ",
+            [
+                "alpha",
+                "beta",
+                "gamma",
+                "delta",
+                "epsilon",
+                "eta",
+                "theta",
+                "lambda",
+                "mu",
+                "rho",
+                "sigma",
+            ],
             strict=True,
         )
     },
