@@ -6,10 +6,10 @@ from pathlib import Path
 
 from feelgood.errors import FeelgoodError
 from feelgood.paper.published import all_published
-from feelgood.paper.tables import Row as PaperRow
 from feelgood.paper.tables import missing, to_row
+from feelgood.report.matching import row_key, run_key
 from feelgood.results import AgentResult
-from feelgood.studies import Store, plan_cells, read_study
+from feelgood.studies import Store, read_study
 from showdown import asking, keeping
 from showdown.asking import Asked
 from showdown.keeping import Kept, Row
@@ -38,7 +38,7 @@ def collect(
         rows.setdefault(keeping.key_of_row(row), {})[row["seed"]] = row
     for store in stores:
         for result in _cells(Store(store, create=False), note):
-            seeds = rows.setdefault(keeping.key_of(result), {})
+            seeds = rows.setdefault(run_key(result), {})
             for row in keeping.to_rows(Kept(result)):
                 seeds[row["seed"]] = _newer(row, seeds.get(row["seed"]))
     asked = _label_studies(rows, studies, asking.read(folder), note)
@@ -100,7 +100,7 @@ def _label_studies(
             continue
         everything += asking.asked_by(file.stem, study)
         for cell in study.cells:
-            asked.setdefault(keeping.key_of(cell), set()).add(file.stem)
+            asked.setdefault(run_key(cell), set()).add(file.stem)
     for key, own in rows.items():
         old = {name for row in own.values() for name in row["studies"]} & unknown
         _set(own.values(), "studies", sorted(old | asked.get(key, set())))
@@ -124,7 +124,7 @@ def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:
         for rounds in sorted(here, key=lambda n: (n != line.rounds, -n)):
             plan = str((line.testbed, line.agent, line.preset, line.settings, rounds))
             if plan not in keys:
-                keys[plan] = _planned_key(line, rounds)
+                keys[plan] = row_key(line, rounds)
             key = keys[plan]
             if key is None:
                 unknown.add(number)
@@ -135,22 +135,6 @@ def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:
     for key, own in rows.items():
         old = {n for row in own.values() for n in row["numbers"]} & unknown
         _set(own.values(), "numbers", sorted(old | set(found.get(key, ()))))
-
-
-def _planned_key(line: PaperRow, rounds: int) -> str | None:
-    """The key of the run for a published number; None where its data set is not here."""
-    try:
-        (cell,) = plan_cells(
-            line.testbed,
-            line.agent,
-            settings=line.settings,
-            preset=line.preset,
-            rounds=rounds,
-            seeds=1,
-        )
-    except FeelgoodError:
-        return None
-    return keeping.key_of(cell)
 
 
 def _set(rows: Iterable[Row], name: str, value: list[str] | list[int]) -> None:

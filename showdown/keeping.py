@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feelgood.report.matching import run_key
 from feelgood.results import AgentResult, PosteriorAlong
 from feelgood.statistics import compute_of
-from feelgood.studies import Cell
 
 #: Rounds of a curve that are kept, and significant digits of curves and of diagnostics.
 POINTS, CURVE_DIGITS, HEALTH_DIGITS = 30, 4, 3
@@ -74,13 +74,7 @@ class Kept:
     @property
     def key(self) -> str:
         """What was run, apart from its seeds."""
-        return key_of(self.result)
-
-
-def key_of(run: AgentResult | Cell) -> str:
-    """What a run is, apart from its seeds."""
-    parts = [run.testbed, dict(run.testbed_settings), run.agent, dict(run.settings), run.rounds]
-    return json.dumps(parts, sort_keys=True)
+        return run_key(self.result)
 
 
 # Writing -------------------------------------------------------------------------------------
@@ -196,7 +190,7 @@ def read_rows(folder: Path) -> list[Row]:
 
 
 def key_of_row(row: Mapping[str, Any]) -> str:
-    """`key_of` the result that the row belongs to."""
+    """`run_key` of the result that the row belongs to."""
     settings, testbed_settings = json.loads(row["settings"]), json.loads(row["testbed_settings"])
     return json.dumps(
         [row["testbed"], testbed_settings, row["agent"], settings, row["rounds"]], sort_keys=True

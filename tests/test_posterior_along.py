@@ -214,8 +214,8 @@ def test_the_command_and_the_key_in_the_file_are_the_same(
 REFUSED = {
     "wheel": (("wheel-0.5", "lints"), "wheel-0.5 is not linear with Gaussian noise"),
     "logistic": (("logistic-20", "lmcts"), "logistic-20 is not linear with Gaussian noise"),
-    "no draws": (("linear-20", "linucb"), "linucb draws no parameters of a linear model"),
-    "neural": (("linear-20", "neural-lmcts"), "neural-lmcts draws no parameters of a linear"),
+    "no draws": (("linear-20", "linucb"), "no agent of this run (linucb) draws parameters"),
+    "neural": (("linear-20", "neural-lmcts"), "no agent of this run (neural-lmcts) draws"),
     "never": (("linear-20", "lints", "--posterior-every", "0"), "posterior_every = 0 is not"),
     "late": (("linear-20", "lints", "--posterior-every", "99"), "use 1 to 50, the rounds"),
     "noiseless": (("linear-20", "lints", "--set", "testbed.noise=0"), "has no noise"),
@@ -239,11 +239,28 @@ def test_a_study_that_cannot_be_measured_is_refused_before_it_starts(
 ) -> None:
     file = tmp_path / "study.toml"
     file.write_text(
-        'testbeds = ["linear-20"]\nagents = ["lints", "linucb"]\nrounds = 50\nposterior_every = 10'
+        'testbeds = ["linear-20"]\nagents = ["linucb", "uniform"]\nrounds = 9\nposterior_every = 3'
     )
     assert command(monkeypatch, "study", "run", str(file)) == 2
     said = capsys.readouterr().err.strip()
-    assert "linucb draws no parameters" in said.replace("\n", " ")
+    assert "no agent of this run (linucb, uniform) draws" in said.replace("\n", " ")
     assert not list(tmp_path.glob("*-results"))
     with pytest.raises(FeelgoodError, match="posterior_every = True is not allowed"):
         plan_cells("linear-20", "lints", posterior_every=True)
+
+
+def test_agents_without_draws_run_unmeasured_beside_the_others(
+    tmp_path: Path,
+) -> None:
+    options: dict[str, Any] = {"rounds": 120, "seeds": 3}
+    both = feelgood.run("linear-20", ["linucb", "lints"], posterior_every=50, **options)
+    assert both["linucb"].posterior is None
+    assert both["lints"].posterior is not None
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'testbeds = ["linear-20"]\nagents = ["lints", "linucb"]\nrounds = 50\nposterior_every = 10'
+    )
+    every = {cell.agent: cell.posterior_every for cell in read_study(file).study.cells}
+    assert every == {"lints": 10, "linucb": None}
+    (plain,) = plan_cells("linear-20", "linucb", rounds=50, seeds=10)
+    assert plain.id in {cell.id for cell in read_study(file).study.cells}

@@ -18,7 +18,7 @@ from feelgood.paper import preset_settings
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, PosteriorAlong, RunResult
 from feelgood.settings import settings_of
-from feelgood.simulate import Outcome, simulate
+from feelgood.simulate import Along, Outcome, simulate
 from feelgood.types import Spec
 
 MAX_ROUNDS = 100_000_000
@@ -178,16 +178,15 @@ def run_each(
         for variant in _variants(agent, values):
             by_shape.setdefault(jax.tree.structure(variant.policy), []).append(variant)
         groups += by_shape.values()
+    watches: list[Along | None] = [None] * len(groups)
     if posterior_every is not None:
-        from feelgood.posterior.along import check_every, require_measurable
+        from feelgood.posterior.along import check_every, measurable, posterior_watch, require_some
 
-        posterior_every = check_every(posterior_every, horizon)
-        for variant in itertools.chain.from_iterable(groups):
-            require_measurable(variant.agent, variant.policy, name, problem)
+        watch = posterior_watch(check_every(posterior_every, horizon), name, problem)
+        watches = [watch if measurable(g[0].policy, name, problem) else None for g in groups]
+        require_some((g[0].agent for g in groups), any(watches))
     keep_compiled_programs()
-    return _run_groups(
-        name, problem, problem_settings, groups, horizon, chosen, posterior_every, progress
-    )
+    return _run_groups(name, problem, problem_settings, groups, watches, horizon, chosen, progress)
 
 
 def _run_groups(
@@ -195,17 +194,12 @@ def _run_groups(
     problem: Testbed,
     problem_settings: Values,
     groups: list[list[_Variant]],
+    watches: list[Along | None],
     horizon: int,
     chosen: tuple[int, ...],
-    posterior_every: int | None,
     progress: Progress | None,
 ) -> Iterator[AgentResult]:
-    watch = None
-    if posterior_every is not None:
-        from feelgood.posterior.along import posterior_watch
-
-        watch = posterior_watch(posterior_every, name, problem)
-    for group in groups:
+    for group, watch in zip(groups, watches, strict=True):
         label = group[0].agent
         total = len(group) * len(chosen) * horizon
         done = 0
@@ -283,7 +277,8 @@ def run(
     - `preset`: `"paper"` for the paper's settings of these agents on this testbed; `settings`
       given by hand win over it.
     - `posterior_every`: compare every agent's draws with its exact posterior every so many rounds
-      (linear testbeds with Gaussian noise, agents that draw parameters); the run stays the same.
+      (linear testbeds with Gaussian noise; agents that draw no parameters have none); the run
+      stays the same.
     - `progress`: called with (agent, chain-rounds done, chain-rounds in all).
 
     **Example:**

@@ -7,7 +7,7 @@ nothing had been measured.
 
 import dataclasses
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex
 
 import equinox as eqx
@@ -185,17 +185,28 @@ def require_linear(name: str, testbed: Testbed) -> float:
     return noise_of(name, testbed)
 
 
-def require_measurable(agent: str, policy: Policy, testbed: str, problem: Testbed) -> None:
-    """Refuse a run whose posterior cannot be measured."""
+def measurable(policy: Policy, testbed: str, problem: Testbed) -> bool:
+    """Whether an agent's posterior can be measured: it must draw parameters of a linear model.
+
+    A testbed or a loss without an exact posterior is refused.
+    """
     require_linear(testbed, problem)
-    require_normal(policy, problem.spec)
     key = jax.random.key(0)
     state = jax.eval_shape(lambda p: p.reserve(p.init(key, problem.spec), 1), policy)
     drawn = jax.eval_shape(lambda p, s: p.redraw(key, s), policy, state)
     if drawn is None or not _keeps_sums(policy, state):
+        return False
+    require_normal(policy, problem.spec)
+    return True
+
+
+def require_some(agents: Iterable[str], measured: bool) -> None:
+    """Refuse a run of which nothing can be measured."""
+    if not measured:
+        named = ", ".join(dict.fromkeys(agents))
         raise FeelgoodError(
-            f"{agent} draws no parameters of a linear model, so it has no posterior to measure: "
-            "name agents such as lints or lmcts, or leave posterior_every out."
+            f"no agent of this run ({named}) draws parameters of a linear model, so there is no "
+            "posterior to measure: add one such as lints or lmcts, or leave posterior_every out."
         )
 
 

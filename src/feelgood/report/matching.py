@@ -17,7 +17,7 @@ def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
     A run belongs to a number when agent, testbed and every setting are those of the paper's
     preset. Where there are several lengths of it, the paper's own is taken, else the longest.
     """
-    known = {_key(r): r for r in results}
+    known = {run_key(r): r for r in results}
     lengths: dict[tuple[str, str], set[int]] = {}
     for r in results:
         lengths.setdefault((r.testbed, r.agent), set()).add(r.rounds)
@@ -33,24 +33,34 @@ def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
 
 def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentResult | None:
     for rounds in sorted(lengths, key=lambda n: (n != row.rounds, -n)):
-        try:
-            (cell,) = plan_cells(
-                row.testbed,
-                row.agent,
-                settings=row.settings,
-                preset=row.preset,
-                rounds=rounds,
-                seeds=1,
-            )
-        except FeelgoodError:
-            return None  # its data set is not on this machine, so its settings cannot be told
-        ours = known.get(_key(cell))
-        if ours is not None:
-            return ours
+        key = row_key(row, rounds)
+        if key is None:
+            return None
+        if key in known:
+            return known[key]
     return None
 
 
-def _key(run: AgentResult | Cell) -> str:
+def run_key(run: AgentResult | Cell) -> str:
     """What a run is, apart from its seeds."""
     parts = [run.testbed, dict(run.testbed_settings), run.agent, dict(run.settings), run.rounds]
     return json.dumps(parts, sort_keys=True)
+
+
+def row_key(row: Row, rounds: int) -> str | None:
+    """`run_key` of the run that belongs to a published number.
+
+    None where its data set is not on this machine, so that its settings cannot be told.
+    """
+    try:
+        (cell,) = plan_cells(
+            row.testbed,
+            row.agent,
+            settings=row.settings,
+            preset=row.preset,
+            rounds=rounds,
+            seeds=1,
+        )
+    except FeelgoodError:
+        return None
+    return run_key(cell)

@@ -162,20 +162,23 @@ def plan_cells(
 
 
 def with_posterior(cells: Iterable[Cell], every: int) -> list[Cell]:
-    """The same cells, their posteriors measured every so many rounds; refused where that cannot be.
+    """The same cells, their posteriors measured every so many rounds.
 
-    They are other cells than those without: what is in the store of these does not count.
+    Agents that draw no parameters, such as `linucb`, stay as they are; a testbed without an exact
+    posterior is refused, and so are cells of which none can be measured. A measured cell is
+    another one than without: what is in the store of that does not count.
     """
-    from feelgood.posterior.along import check_every, require_measurable
+    from feelgood.posterior.along import check_every, measurable, require_some
 
-    out, seen = [], set()
+    out, known = [], dict[str, bool]()
     for cell in cells:
         words = {k: v for k, v in cell.settings.items() if not isinstance(v, float)}
         kind = json.dumps([cell.testbed, dict(cell.testbed_settings), cell.agent, words])
-        if kind not in seen:  # numbers do not decide whether a posterior can be measured
-            seen.add(kind)
+        if kind not in known:  # numbers do not decide whether a posterior can be measured
             problem = TESTBEDS[cell.testbed].build(cell.testbed_settings)
             policy = AGENTS[cell.agent].build(cell.settings)
-            require_measurable(cell.agent, policy, cell.testbed, problem)
-        out.append(dataclasses.replace(cell, posterior_every=check_every(every, cell.rounds)))
+            known[kind] = measurable(policy, cell.testbed, problem)
+        checked = check_every(every, cell.rounds)
+        out.append(dataclasses.replace(cell, posterior_every=checked) if known[kind] else cell)
+    require_some((cell.agent for cell in out), any(known.values()))
     return out

@@ -79,24 +79,24 @@ def _in_words(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def use_own_cores(place: int, workers: int) -> None:
-    """Keep to this worker's share of the cores, where the system can do that.
+def use_own_cores(place: int, workers: int) -> list[int]:
+    """Keep to this worker's share of the cores, where the system can do that; returns all of them.
 
     JAX then has as many threads as the share has cores. With as many as the machine has, it would
     split small loops among threads that the other workers keep busy, and take up to twice as long.
     """
-    if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        each = max(1, len(cores) // workers)
-        first = place * each % len(cores)
-        os.sched_setaffinity(0, cores[first : first + each])
+    if not hasattr(os, "sched_setaffinity"):
+        return []
+    cores = sorted(os.sched_getaffinity(0))
+    each = max(1, len(cores) // workers)
+    first = place * each % len(cores)
+    os.sched_setaffinity(0, cores[first : first + each])
+    return cores
 
 
 def main() -> None:
     """Run batches until the input ends."""
-    place, workers = int(sys.argv[1]), int(sys.argv[2])
-    all_cores = os.sched_getaffinity(0) if hasattr(os, "sched_setaffinity") else set()
-    use_own_cores(place, workers)
+    all_cores = use_own_cores(int(sys.argv[1]), int(sys.argv[2]))
     # Programs that print must not disturb the messages.
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import queue
@@ -80,7 +81,7 @@ class LocalEngine(Engine):
     def _spawn(self) -> _Worker:
         workers = self._wanted or usable_cores()
         taken = {worker.place for worker in self._workers}
-        place = next(i for i in range(workers + 1) if i not in taken)
+        place = next(i for i in itertools.count() if i not in taken)
         command = [sys.executable, "-m", "feelgood.studies.worker", str(place), str(workers)]
         process = subprocess.Popen(
             command,
