@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feelgood.parquet import read_parquet
 from feelgood.report.matching import run_key
 from feelgood.results import AgentResult, PosteriorAlong
 from feelgood.statistics import compute_of
@@ -185,7 +186,7 @@ def read_rows(folder: Path) -> list[Row]:
     """All rows of the folder."""
     rows: list[Row] = []
     for file in sorted(folder.glob("*.parquet")):
-        rows += pq.read_table(file, use_threads=False, pre_buffer=False).to_pylist()
+        rows += read_parquet(file.read_bytes()).to_pylist()
     return rows
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -18,6 +17,7 @@ import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, cli
 from feelgood.cli import output
 from feelgood.cli import run as run_command
+from feelgood.parquet import read_parquet
 
 PLUGIN = Path(__file__).with_name("plugin.py")
 #: Three arms of two dimensions, a few rounds: quick to compile.
@@ -193,7 +193,7 @@ def test_out_holds_json_and_parquet(command: Command, tmp_path: Path) -> None:
         "results.json",
         "results.parquet",
     ]
-    table = pq.read_table(tmp_path / "results" / "results.parquet")
+    table = read_parquet((tmp_path / "results" / "results.parquet").read_bytes())
     tree = json.loads((tmp_path / "results" / "results.json").read_text())
     assert table["final_regret"].to_pylist() == tree["results"][0]["final_regret"]
 
@@ -342,7 +342,7 @@ def test_existing_results_in_the_folder_are_kept_unless_forced(
     refused(command(*SMALL, "uniform", "--out", tmp_path), message)
     assert not (tmp_path / "results.json").exists()
     assert command(*SMALL, "uniform", "--out", tmp_path, "--force").code == 0
-    assert pq.read_table(target).num_rows == 2
+    assert read_parquet(target.read_bytes()).num_rows == 2
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_the_run(

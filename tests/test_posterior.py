@@ -20,6 +20,7 @@ from proofs.test_mutants import MUTANTS
 from scipy import linalg, stats
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, cli, compiling
+from feelgood.parquet import read_parquet
 from feelgood.posterior import (
     MEASURES,
     Law,
@@ -551,7 +552,7 @@ QUICK = ("--testbed", "linear-20", "--rounds", "40", "--draws", "80", "--chains"
 def test_the_command_writes_what_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pq = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("pyarrow.parquet")
     figure, netcdf = tmp_path / "figure.png", tmp_path / "draws.nc"
     files = ("--out", str(tmp_path), "--figure", str(figure), "--arviz", str(netcdf))
     agents = ("lints", "lmcts", "--steps", "5", "--set", "lmcts.beta=0.5", "--arms")
@@ -564,7 +565,7 @@ def test_the_command_writes_what_it_is_asked_for(
     assert set(out["agents"][1]["verdicts"]) == {"posterior", "target"}
     assert "in brackets, what exact draws would show" in printed.err
     assert figure.read_bytes().startswith(b"\x89PNG") and netcdf.stat().st_size > 0
-    table = pq.read_table(tmp_path / "measures.parquet")
+    table = read_parquet((tmp_path / "measures.parquet").read_bytes())
     assert table.num_rows == len(out["measures"])
     # Nothing is overwritten unasked.
     assert command(monkeypatch, "posterior", "lints", *QUICK, "--figure", str(figure)) == 2

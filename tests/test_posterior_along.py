@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 import feelgood
 from feelgood import TESTBEDS, FeelgoodError, cli
+from feelgood.parquet import read_parquet
 from feelgood.posterior import MEASURES, matched_settings
 from feelgood.studies import Cell, Store, Study, plan_cells, read_study, run_study
 from feelgood.studies.batches import make_batches
@@ -96,7 +96,7 @@ def test_results_files_hold_the_measures(
         assert by_name["trace"]["values"] == ours.value["trace"][seed].tolist()
         assert by_name["trace"]["errors"] == ours.error["trace"][seed].tolist()
         assert by_name["rhat"]["errors"] == [None] * 3
-    table = pq.read_table(out / "results.parquet", use_threads=False).to_pylist()
+    table = read_parquet((out / "results.parquet").read_bytes()).to_pylist()
     assert [row["posterior_rounds"] for row in table] == [[50, 100, 120]] * 3
     assert table[1]["posterior"][0]["values"] == ours.value["bias"][1].tolist()
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from feelgood.parquet import read_parquet
 from feelgood.studies import Store, read_study
 from feelgood.studies.store import PROVENANCE
 
@@ -63,10 +63,7 @@ def arrays(file: Path) -> dict[str, pa.Table]:
     assert store.present() == cells
     assert not store.verify()
     return {
-        c: pq.read_table(store.file(c), use_threads=False, pre_buffer=False).drop_columns(
-            list(PROVENANCE)
-        )
-        for c in cells
+        c: read_parquet(store.file(c).read_bytes()).drop_columns(list(PROVENANCE)) for c in cells
     }
 
 

@@ -16,6 +16,7 @@ from feelgood import FeelgoodError
 from feelgood.cli import main
 from feelgood.paper.reproducing import plan_rows
 from feelgood.paper.tables import rows
+from feelgood.parquet import read_parquet
 from feelgood.results import AgentResult
 from feelgood.studies import Cell, Store, Study, plan_cells, read_study, run_study
 from feelgood.studies.batches import Claim, is_running, make_batches, plan
@@ -278,7 +279,7 @@ def test_export(finished: tuple[Study, Store], format_: str, tmp_path: Path) -> 
     path = tmp_path / f"out.{format_}"
     write_table(store.table(study.cells), path, format_)
     read = {
-        "parquet": lambda: pa.parquet.read_table(path, use_threads=False, pre_buffer=False),
+        "parquet": lambda: read_parquet(path.read_bytes()),
         "csv": lambda: pa.csv.read_csv(path),
         "arrow": lambda: pa.feather.read_table(path, memory_map=False),
     }[format_]()

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feelgood.errors import FeelgoodError
+from feelgood.parquet import read_parquet
 from feelgood.posterior.analysis import AgentPosterior, Analysis, Comparison
 from feelgood.posterior.laws import Law
 from feelgood.posterior.measures import Row, Verdict
@@ -89,8 +90,8 @@ def read_analysis(folder: Path) -> Analysis:
         )
     try:
         summary = json.loads((folder / SUMMARY).read_bytes())
-        laws = pq.read_table(folder / LAWS, use_threads=False).to_pylist()
-        draws = pq.read_table(folder / DRAWS, use_threads=False)
+        laws = read_parquet((folder / LAWS).read_bytes()).to_pylist()
+        draws = read_parquet((folder / DRAWS).read_bytes())
         agents = tuple(_agent(a, summary["measures"], laws, draws) for a in summary["agents"])
         return Analysis(summary["testbed"], summary["mode"], summary["rounds"], agents)
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
@@ -111,8 +112,10 @@ def _agent(
         covariance = np.reshape(row["covariance"], (*shape, row["dim"]))
         own_laws[row["law"]] = Law(mean=np.reshape(row["mean"], shape), covariance=covariance)
     mine = draws.filter(
-        (pa.compute.field("agent") == summary["agent"])
-        & (pa.compute.field("seed") == summary["seed"])
+        pa.compute.and_(
+            pa.compute.equal(draws["agent"], summary["agent"]),
+            pa.compute.equal(draws["seed"], summary["seed"]),
+        )
     )
     thetas = mine.column("theta").combine_chunks().flatten().to_numpy(zero_copy_only=False)
     comparisons = {}

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feelgood.errors import FeelgoodError
+from feelgood.parquet import read_parquet
 from feelgood.results import AgentResult, PosteriorAlong, posterior_columns
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell
@@ -114,14 +115,6 @@ def to_bytes(cell: Cell, result: AgentResult) -> bytes:
     sink = pa.BufferOutputStream()
     pq.write_table(to_table(cell, result), sink, compression="zstd", write_page_checksum=True)
     return sink.getvalue().to_pybytes()
-
-
-def _read(content: bytes) -> pa.Table:
-    # In this thread alone: Arrow's own threads can outlive the interpreter and abort it.
-    source = pa.BufferReader(content)
-    return pq.read_table(
-        source, use_threads=False, pre_buffer=False, page_checksum_verification=True
-    )
 
 
 def _number(value: Any) -> float | None:
@@ -339,7 +332,7 @@ class Store:
         content = self.file(cell_id).read_bytes()
         if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:
             raise ValueError("checksum")
-        return from_table(_read(content))
+        return from_table(read_parquet(content))
 
     def verify(self, cell_ids: Iterable[str] | None = None) -> list[Damage]:
         """Read the cells' files; set aside each that is damaged and say so."""
@@ -390,7 +383,7 @@ class Store:
     def table(self, cells: Iterable[Cell]) -> pa.Table:
         """The rows of these cells as one table."""
         parts = [
-            _read(self.file(cell.id).read_bytes()).replace_schema_metadata(None)
+            read_parquet(self.file(cell.id).read_bytes()).replace_schema_metadata(None)
             for cell, _ in self.done(cells)
         ]
         # Files of earlier versions lack columns, which are null here.
