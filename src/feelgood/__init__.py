@@ -1,5 +1,6 @@
 """Feel-Good Thompson Sampling and MCMC Thompson Sampling for contextual bandits, in JAX."""
 
+from feelgood.compiling import compile_small_loops_whole
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, RunResult
@@ -7,6 +8,8 @@ from feelgood.running import run, run_each
 from feelgood.settings import setting
 from feelgood.simulate import simulate
 from feelgood.types import Spec, Status
+
+compile_small_loops_whole()
 
 __version__ = "0.1.0"
 

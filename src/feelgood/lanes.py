@@ -19,6 +19,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, Num
 
+from feelgood import generator
+
 
 class LaneKeys(eqx.Module):
     """Keys of `seeds`, each serving `settings` chains: chain `g * seeds + n` uses seed `n`.
@@ -78,7 +80,7 @@ def _draw(key: AnyKey, draw: Callable[[Array], Array]) -> Num[Array, "count *lan
 
 def normal(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
     """`count` standard normals a chain, as one flat block."""
-    return _draw(key, lambda k: jax.random.normal(k, (count,)))
+    return _draw(key, lambda k: generator.normal(k, count))
 
 
 def uniform(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:

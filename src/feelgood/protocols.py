@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float, Int, Key
 
+from feelgood import generator
 from feelgood.lanes import AnyKey
 from feelgood.registry import Registry
 from feelgood.types import Spec
@@ -124,7 +125,7 @@ class Policy(eqx.Module):
         def last(key: Array) -> Any:
             return self.reserve(self.init(key, spec), rounds)
 
-        leaves = jax.tree.leaves(jax.eval_shape(last, jax.random.key(0)))
+        leaves = jax.tree.leaves(jax.eval_shape(last, generator.key(0)))
         return 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:

@@ -28,7 +28,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from feelgood import lanes
+from feelgood import generator, lanes
 from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.history import on_accelerator
@@ -123,12 +123,27 @@ class Block(NamedTuple):
 
 def seed_keys(seeds: UInt32[Array, " seeds"], stream: int) -> Key[Array, " seeds"]:
     """One key a seed, for one of the two streams."""
-    return jax.vmap(lambda s: jax.random.fold_in(jax.random.key(s), stream))(seeds)
+    return jax.vmap(lambda s: jax.random.fold_in(generator.key(s), stream))(seeds)
 
 
 def seed_array(seeds: Sequence[int]) -> UInt32[Array, " seeds"]:
     """Seeds as the programs take them."""
     return jnp.asarray(np.asarray(seeds, np.uint32))
+
+
+def _fold_all(keys: Key[Array, " seeds"], data: Int[Array, " count"]) -> Key[Array, "seeds count"]:
+    """Every key folded with every number."""
+    return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(keys, data)
+
+
+def _settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[Array, " seeds"]]:
+    """What stays the same in all rounds of each seed: the testbed's state and its stream of keys.
+
+    A program of its own: fused into the blocks, it would be computed again for every round.
+    """
+    keys = _fold_all(seed_keys(seeds, ENVIRONMENT), jnp.arange(2))
+    fixed, stream = jnp.unstack(keys, axis=1)
+    return jax.vmap(testbed.init)(fixed), stream
 
 
 class _BlockMaker(eqx.Module):
@@ -140,26 +155,18 @@ class _BlockMaker(eqx.Module):
     length: int = eqx.field(static=True)
 
     def __call__(
-        self, testbed: Testbed, seeds: UInt32[Array, " seeds"], first: Int[Array, ""]
+        self, testbed: Testbed, states: Any, stream: Key[Array, " seeds"], first: Int[Array, ""]
     ) -> Block:
-        # The barriers keep the key derivations apart from the draws that use them: fused, they
-        # are computed again for every number drawn, and compile several times slower.
-        staged = lax.optimization_barrier
-        fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
-        fixed, stream = jnp.unstack(
-            staged(fold(seed_keys(seeds, ENVIRONMENT), jnp.arange(2))), axis=1
-        )
         rounds = first + jnp.arange(self.length)
-        states = staged(jax.vmap(testbed.init)(fixed))
         # Round t takes its context from key 2t of the stream and its rewards from key 2t + 1.
-        see, luck = staged((fold(stream, 2 * rounds), fold(stream, 2 * rounds + 1)))
+        see, luck = _fold_all(stream, 2 * rounds), _fold_all(stream, 2 * rounds + 1)
         turns = jnp.broadcast_to(rounds, see.shape)
 
         def each(function: Callable[..., Any]) -> Callable[..., Any]:
             """Over seeds and rounds; the states are one a seed."""
             return jax.vmap(jax.vmap(function, in_axes=(None, 0, 0)), in_axes=(0, 0, 0))
 
-        contexts = staged(each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns))
+        contexts = each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns)
         means = each(testbed.mean_rewards)(states, contexts, turns)
         rewards = each(lambda s, k, mean: testbed.rewards(k, s, mean))(states, luck, means)
         return Block(contexts=contexts, rewards=rewards, means=means)
@@ -173,7 +180,8 @@ def _seeds_last(drawn: Any) -> Any:
 
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
     """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
-    args = (testbed, seed_array(seeds), jnp.asarray(0))
+    settle, _ = compiled(_settle, testbed, seed_array(seeds), quickly=True)
+    args = (testbed, *settle(testbed, seed_array(seeds)), jnp.asarray(0))
     program, _ = compiled(_BlockMaker(length=rounds), *args, quickly=True)
     return _seeds_last(program(*args))
 
@@ -297,10 +305,9 @@ class _NoiseMaker(eqx.Module):
         self, policy: Policy, keys: Key[Array, "*seeds"], first: Int[Array, ""]
     ) -> Float[Array, "seeds block numbers"]:
         keys = keys.reshape(-1)
-        # As `lanes.fold_in(keys, t + 1)` in the round; the barrier is that of `_BlockMaker`.
+        # As `lanes.fold_in(keys, t + 1)` in the round.
         rounds = first + 1 + jnp.arange(self.length)
-        fold = jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))
-        each = lax.optimization_barrier(fold(keys, rounds))
+        each = _fold_all(keys, rounds)
         return jax.vmap(jax.vmap(lambda key: policy.noise(key, self.spec)))(each)
 
 
@@ -578,6 +585,8 @@ class _GroupRun:
         #: Without segments the policy gets all its room at once, and one program serves the run.
         self.room_at_once = segment is None
         self.compile_s = 0.0
+        #: The testbed's states and keys, once the run has begun.
+        self._settled: tuple[Any, ...] = ()
 
     def _compiled(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         program, seconds = compiled(function, *args, **options)
@@ -619,6 +628,8 @@ class _GroupRun:
 
         `index` is this group's place among the groups of the run, under which it is saved.
         """
+        settle = (self.testbed, self.seeds)
+        self._settled = self._compiled(_settle, *settle, quickly=True)(*settle)
         begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
         start_args = (self.policy, self.seeds)
         playing, keys = self._compiled(begin, *start_args, quickly=True)(*start_args)
@@ -684,7 +695,7 @@ class _GroupRun:
 
     def _block(self, first: np.int32) -> tuple[Block, Float[np.ndarray, "block arms seeds"]]:
         """The environment from round `first` on, and its means for the bookkeeping."""
-        args = (self.testbed, self.seeds, first)
+        args = (self.testbed, *self._settled, first)
         made = self._compiled(_BlockMaker(length=self.length), *args, quickly=True)(*args)
         block = self._compiled(_seeds_last, made, quickly=True)(made)
         means = np.asarray(block.means)

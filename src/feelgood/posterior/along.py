@@ -15,7 +15,7 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from feelgood import lanes
+from feelgood import generator, lanes
 from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
@@ -176,7 +176,7 @@ def check_every(every: Any, rounds: int) -> int:
 
 def require_linear(name: str, testbed: Testbed) -> float:
     """The noise of a linear-Gaussian testbed; any other is refused."""
-    fields = getattr(jax.eval_shape(testbed.init, jax.random.key(0)), "_fields", ())
+    fields = getattr(jax.eval_shape(testbed.init, generator.key(0)), "_fields", ())
     if "theta" not in fields or testbed.spec.rewards != "squared":
         raise FeelgoodError(
             f"{name} is not linear with Gaussian noise, so there is no exact posterior to measure "
@@ -191,7 +191,7 @@ def measurable(policy: Policy, testbed: str, problem: Testbed) -> bool:
     A testbed or a loss without an exact posterior is refused.
     """
     require_linear(testbed, problem)
-    key = jax.random.key(0)
+    key = generator.key(0)
     state = jax.eval_shape(lambda p: p.reserve(p.init(key, problem.spec), 1), policy)
     drawn = jax.eval_shape(lambda p, s: p.redraw(key, s), policy, state)
     if drawn is None or not _keeps_sums(policy, state):

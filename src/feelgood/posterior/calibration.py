@@ -20,6 +20,7 @@ from scipy import special
 
 import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood import generator
 from feelgood.compiling import compiled, keep_compiled_programs
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
@@ -228,7 +229,7 @@ def calibrate(
         )
     if thin < 1 or burn < 0:
         raise FeelgoodError(f"thin = {thin}, burn = {burn} are not allowed: use 1 and 0 or more.")
-    fields = getattr(jax.eval_shape(problem.init, jax.random.key(0)), "_fields", ())
+    fields = getattr(jax.eval_shape(problem.init, generator.key(0)), "_fields", ())
     if "theta" not in fields:
         raise FeelgoodError(
             f"{testbed} has no parameters with a prior: use one that has, such as linear-20."

@@ -11,7 +11,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import lanes
+from feelgood import generator, lanes
 from feelgood.compiling import compiled
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey, LaneKeys
@@ -125,7 +125,7 @@ def redraw(
 
 def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
     """Refuse an agent that draws no parameters."""
-    key = jax.random.key(0)
+    key = generator.key(0)
     drawn = jax.eval_shape(lambda p: p.redraw(key, p.reserve(p.init(key, spec), 1)), policy)
     if drawn is None:
         raise FeelgoodError(
@@ -177,7 +177,7 @@ def parallel_draws(
     own gets them.
     """
     workers = usable_cores() if workers is None else workers
-    base = jax.random.fold_in(jax.random.key(seed), CHAINS)
+    base = jax.random.fold_in(generator.key(seed), CHAINS)
     keys = jax.vmap(lambda c: jax.random.fold_in(base, c))(jnp.arange(chains))
     alone = policy.chains_per_program(spec) == 1
     size = 1 if alone else -(-chains // workers)

@@ -6,11 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import lanes
+from feelgood import generator, lanes
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
-from feelgood.testbeds.drawing import standard_normal
 from feelgood.testbeds.naming import register_numbered
 from feelgood.types import Number, Spec
 
@@ -63,7 +62,7 @@ class Linear(Testbed):
         del state, t
         dim = self.spec.dim
         stretch = self.scale * self.condition ** (-0.5 * jnp.linspace(0.0, 1.0, dim))
-        return stretch * standard_normal(key, dim)
+        return stretch * generator.normal(key, dim)
 
     def mean_rewards(
         self, state: LinearState, context: Float[Array, " dim"], t: Int[Array, ""]
@@ -75,4 +74,4 @@ class Linear(Testbed):
         self, key: Key[Array, ""], state: LinearState, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
-        return means + self.noise * standard_normal(key, 1)
+        return means + self.noise * generator.normal(key, 1)

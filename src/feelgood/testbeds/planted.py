@@ -6,10 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import lanes
+from feelgood import generator, lanes
 from feelgood.protocols import TESTBEDS, Testbed
 from feelgood.settings import setting
-from feelgood.testbeds.drawing import standard_normal
 from feelgood.types import Number, Spec
 
 
@@ -48,7 +47,7 @@ class Planted(Testbed):
         self, key: Key[Array, ""], state: PlantedState, t: Int[Array, ""]
     ) -> Float[Array, " dim"]:
         del state, t
-        x = standard_normal(key, self.dim)
+        x = generator.normal(key, self.dim)
         first = 1.7 * x[0]
         return jnp.concatenate([jnp.stack([first, 0.55 * x[1] + 0.6 * first]), x[2:]])
 
@@ -62,4 +61,4 @@ class Planted(Testbed):
         self, key: Key[Array, ""], state: PlantedState, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
-        return means + self.noise * standard_normal(key, 1)
+        return means + self.noise * generator.normal(key, 1)

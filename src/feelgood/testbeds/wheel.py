@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
+from feelgood import generator
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
-from feelgood.testbeds.drawing import standard_normal
 from feelgood.testbeds.naming import register_numbered
 from feelgood.types import Number, Spec
 
@@ -65,4 +65,4 @@ class Wheel(Testbed):
         self, key: Key[Array, ""], state: tuple[()], means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
-        return means + self.noise * standard_normal(key, 1)
+        return means + self.noise * generator.normal(key, 1)

@@ -1,0 +1,56 @@
+"""Our generator gives the numbers of JAX's own, whatever is drawn and however."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import Array
+
+from feelgood import generator
+
+SEEDS = [0, 7, 2**31, 2**32 - 1]
+DRAWS: dict[str, Callable[[Array], Array]] = {
+    "normals": lambda k: jax.random.normal(k, (3, 5)),
+    "one normal": jax.random.normal,
+    "uniforms": lambda k: jax.random.uniform(k, (7,)),
+    "integers": lambda k: jax.random.randint(k, (9,), 0, 1000),
+    "coins": lambda k: jax.random.bernoulli(k, 0.3, (11,)),
+    "a permutation": lambda k: jax.random.permutation(k, 50),
+    "bytes": lambda k: jax.random.bits(k, (5,), jnp.uint8),
+    "keys": lambda k: jax.random.key_data(jax.random.split(k, (3, 2))),
+    "a key with data": lambda k: jax.random.key_data(jax.random.fold_in(k, 2**31 - 1)),
+    "many rounds": lambda k: jax.vmap(lambda t: jax.random.normal(jax.random.fold_in(k, t), (4,)))(
+        jnp.arange(100)
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DRAWS)
+@pytest.mark.parametrize("together", [False, True], ids=["one by one", "vmapped"])
+def test_the_numbers_are_those_of_jax(what: str, together: bool) -> None:
+    draw = DRAWS[what]
+
+    def drawn(key: Callable[[Array], Array]) -> list[np.ndarray]:
+        seeds = jnp.asarray(np.array(SEEDS, np.uint32))
+        if together:
+            return list(np.asarray(jax.jit(jax.vmap(lambda s: draw(key(s))))(seeds)))
+        return [np.asarray(draw(key(s))) for s in seeds]
+
+    for ours, theirs in zip(drawn(generator.key), drawn(jax.random.key), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_known_answers() -> None:
+    """Random123's known-answer vectors for Threefry-2x32 with 20 rounds."""
+    ones = np.uint32(0xFFFFFFFF)
+    vectors = {
+        (0, 0, 0, 0): (0x6B200159, 0x99BA4EFE),
+        (ones, ones, ones, ones): (0x1CB996FC, 0xBB002BE7),
+        (0x13198A2E, 0x03707344, 0x243F6A88, 0x85A308D3): (0xC4923A9C, 0x483DF7A0),
+    }
+    for (k0, k1, c0, c1), expected in vectors.items():
+        words = [jnp.asarray(np.uint32(w)) for w in (k0, k1, c0, c1)]
+        got = generator.threefry((words[0], words[1]), (words[2], words[3]))
+        assert tuple(int(w) for w in got) == expected
