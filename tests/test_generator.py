@@ -1,5 +1,6 @@
 """Our generator gives the numbers of JAX's own, whatever is drawn and however."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -40,6 +41,23 @@ def test_the_numbers_are_those_of_jax(what: str, together: bool) -> None:
 
     for ours, theirs in zip(drawn(generator.key), drawn(jax.random.key), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("count", [1, 4, 5, 63, 64, 3000])
+@pytest.mark.parametrize("keys", [(), (3,), (2, 700)], ids=str)
+def test_our_normals_are_those_of_jax(count: int, keys: tuple[int, ...]) -> None:
+    """Few from many keys are drawn in pieces, which must not change a number."""
+
+    def drawn(key: Array, draw: Callable[[Array, int], Array]) -> np.ndarray:
+        each = key if keys == () else jax.random.split(key, keys)
+        function = functools.partial(draw, count=count)
+        for _ in keys:
+            function = jax.vmap(function)
+        return np.asarray(jax.jit(function)(each))
+
+    theirs = drawn(jax.random.key(3), lambda key, count: jax.random.normal(key, (count,)))
+    np.testing.assert_array_equal(drawn(generator.key(3), generator.normal), theirs)
+    np.testing.assert_array_equal(drawn(jax.random.key(3), generator.normal), theirs)
 
 
 def test_known_answers() -> None:

@@ -9,13 +9,13 @@ from toys import Witness
 
 import feelgood
 from feelgood import TESTBEDS
-from feelgood.compiling import compiled
+from feelgood.compiling import BRIEFLY, ONCE, compiled
 from feelgood.simulate import (
     AGENT,
     ENVIRONMENT,
     Block,
     _BlockMaker,
-    _seeds_last,
+    _settle,
     environment,
     seed_array,
     seed_keys,
@@ -49,8 +49,9 @@ def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
 def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
     testbed, seeds = built(TESTBEDS[name]), seed_array([7, 8])
     whole = environment(testbed, [7, 8], 20)
-    args = (testbed, seeds, jnp.asarray(9))
-    part = _seeds_last(compiled(_BlockMaker(length=6), *args, quickly=True)[0](*args))
+    settled = compiled(_settle, testbed, seeds, effort=ONCE)[0](testbed, seeds)
+    args = (testbed, *settled, jnp.asarray(9))
+    part = compiled(_BlockMaker(length=6), *args, effort=BRIEFLY)[0](*args)
     equal(part, jax.tree.map(lambda x: x[9:15], whole))
     assert not np.array_equal(whole.contexts[0], whole.contexts[1]), "rounds must differ"
 

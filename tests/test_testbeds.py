@@ -12,7 +12,6 @@ from feelgood import TESTBEDS, FeelgoodError, Spec
 from feelgood.policies import Uniform
 from feelgood.simulate import Block, environment, simulate
 from feelgood.testbeds import Linear, Logistic, Wheel
-from feelgood.testbeds.drawing import standard_normal
 
 #: False-alarm rate of one test below, where nothing else is said.
 LEVEL = 1e-6
@@ -226,10 +225,3 @@ def test_spec_counts_parameters_as_the_paper_does() -> None:
     disjoint, shared = Spec(arms=5, dim=4), Spec(arms=50, dim=20, shared=True)
     assert (disjoint.blocks, disjoint.parameters, disjoint.context_shape) == (5, 20, (4,))
     assert (shared.blocks, shared.parameters, shared.context_shape) == (1, 20, (20, 50))
-
-
-@pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 9, 50])
-def test_testbed_normals_are_those_of_jax(count: int) -> None:
-    """The length is padded for speed, which must not change a number."""
-    key = jax.random.key(count)
-    np.testing.assert_array_equal(standard_normal(key, count), jax.random.normal(key, (count,)))

@@ -27,6 +27,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 _FEW, _PIECE = 64, 2048
 
 
+@jax.jit
 def threefry(key: Words, counter: Words) -> Words:
     """Threefry-2x32 with twenty rounds: two words of noise for each key and counter."""
     first, second = key
@@ -112,7 +113,7 @@ def _normals(count: int) -> Callable[[Array], Array]:
         if count >= _FEW or math.prod(each) <= _PIECE or jax.default_backend() != "cpu":
             return _to_normal(_bits(parts)).reshape(*keys, count)
         pieces = tuple(_in_pieces(part) for part in parts)
-        drawn = lax.map(_to_normal, lax.map(_bits, pieces))
+        drawn = lax.map(lambda part: _to_normal(_bits(part)), pieces)
         return drawn.reshape(-1)[: math.prod(each)].reshape(*keys, count)
 
     @draw.def_vmap

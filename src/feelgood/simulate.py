@@ -29,7 +29,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood import generator, lanes
-from feelgood.compiling import compiled
+from feelgood.compiling import BRIEFLY, ONCE, compiled
 from feelgood.errors import FeelgoodError
 from feelgood.history import on_accelerator
 from feelgood.lanes import AnyKey, Common, LaneKeys
@@ -147,7 +147,7 @@ def _settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[
 
 
 class _BlockMaker(eqx.Module):
-    """Makes blocks of one length, seeds first.
+    """Makes blocks of one length.
 
     A module, so that equal makers share their compiled program.
     """
@@ -169,21 +169,16 @@ class _BlockMaker(eqx.Module):
         contexts = each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns)
         means = each(testbed.mean_rewards)(states, contexts, turns)
         rewards = each(lambda s, k, mean: testbed.rewards(k, s, mean))(states, luck, means)
-        return Block(contexts=contexts, rewards=rewards, means=means)
-
-
-def _seeds_last(drawn: Any) -> Any:
-    """Seeds from the first axis to the last. A program of its own: fused into the draws, the
-    transposition makes them several times slower."""
-    return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), drawn)
+        made = Block(contexts=contexts, rewards=rewards, means=means)
+        return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), made)
 
 
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
     """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
-    settle, _ = compiled(_settle, testbed, seed_array(seeds), quickly=True)
+    settle, _ = compiled(_settle, testbed, seed_array(seeds), effort=ONCE)
     args = (testbed, *settle(testbed, seed_array(seeds)), jnp.asarray(0))
-    program, _ = compiled(_BlockMaker(length=rounds), *args, quickly=True)
-    return _seeds_last(program(*args))
+    program, _ = compiled(_BlockMaker(length=rounds), *args, effort=BRIEFLY)
+    return program(*args)
 
 
 # ---- the agent ------------------------------------------------------------------------------
@@ -296,19 +291,20 @@ class Played(NamedTuple):
 
 
 class _NoiseMaker(eqx.Module):
-    """Draws a policy's noise of many rounds, seeds first; see `Policy.noise`."""
+    """Draws a policy's noise of many rounds; see `Policy.noise`."""
 
     spec: Spec = eqx.field(static=True)
     length: int = eqx.field(static=True)
 
     def __call__(
         self, policy: Policy, keys: Key[Array, "*seeds"], first: Int[Array, ""]
-    ) -> Float[Array, "seeds block numbers"]:
+    ) -> Float[Array, "block numbers seeds"]:
         keys = keys.reshape(-1)
         # As `lanes.fold_in(keys, t + 1)` in the round.
         rounds = first + 1 + jnp.arange(self.length)
         each = _fold_all(keys, rounds)
-        return jax.vmap(jax.vmap(lambda key: policy.noise(key, self.spec)))(each)
+        drawn = jax.vmap(jax.vmap(lambda key: policy.noise(key, self.spec)))(each)
+        return jnp.moveaxis(drawn, 0, -1)
 
 
 def _strongly_typed(playing: Playing) -> Playing:
@@ -599,15 +595,14 @@ class _GroupRun:
             return None
         make = _NoiseMaker(spec=self.testbed.spec, length=self.length)
         args = (self.policy, keys.keys if isinstance(keys, LaneKeys) else keys, first)
-        drawn = self._compiled(make, *args, quickly=True)(*args)
-        return self._one_chain(self._compiled(_seeds_last, drawn, quickly=True)(drawn))
+        return self._one_chain(self._compiled(make, *args, effort=BRIEFLY)(*args))
 
     def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
         if self.policy.exact_draws or not self._can_redraw(playing, keys):
             return np.full(self.chains, np.nan)
         args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
-        draws = np.asarray(self._compiled(_redraw, *args, quickly=True)(*args), np.float64)
+        draws = np.asarray(self._compiled(_redraw, *args, effort=BRIEFLY)(*args), np.float64)
         by_chain = draws.reshape(REDRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
         return sizes.reshape(-1, self.chains).min(axis=0)
@@ -629,10 +624,10 @@ class _GroupRun:
         `index` is this group's place among the groups of the run, under which it is saved.
         """
         settle = (self.testbed, self.seeds)
-        self._settled = self._compiled(_settle, *settle, quickly=True)(*settle)
+        self._settled = self._compiled(_settle, *settle, effort=ONCE)(*settle)
         begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
         start_args = (self.policy, self.seeds)
-        playing, keys = self._compiled(begin, *start_args, quickly=True)(*start_args)
+        playing, keys = self._compiled(begin, *start_args, effort=ONCE)(*start_args)
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
         tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
         measured = _Measured(along, self.rounds, self.chains)
@@ -696,8 +691,7 @@ class _GroupRun:
     def _block(self, first: np.int32) -> tuple[Block, Float[np.ndarray, "block arms seeds"]]:
         """The environment from round `first` on, and its means for the bookkeeping."""
         args = (self.testbed, *self._settled, first)
-        made = self._compiled(_BlockMaker(length=self.length), *args, quickly=True)(*args)
-        block = self._compiled(_seeds_last, made, quickly=True)(made)
+        block = self._compiled(_BlockMaker(length=self.length), *args, effort=BRIEFLY)(*args)
         means = np.asarray(block.means)
         return self._one_chain(block), means
 

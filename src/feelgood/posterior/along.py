@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from feelgood import generator, lanes
-from feelgood.compiling import compiled
+from feelgood.compiling import BRIEFLY, compiled
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
 from feelgood.policies.ridge import RidgePolicy
@@ -113,7 +113,7 @@ def measure_state(
 
 def _redrawer(draws: int, *args: Any) -> tuple[Any, float]:
     """The program that draws, and the seconds that its compilation took."""
-    return compiled(_Redrawer(draws=draws), *args, quickly=True)
+    return compiled(_Redrawer(draws=draws), *args, effort=BRIEFLY)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -119,8 +119,8 @@ class Kernel(eqx.Module):
     def step(self, noise: Noise, chain: Any, target: Landscape, tuning: Tuning) -> tuple[Any, Info]:
         """One transition."""
 
-    def descend(self, chain: Any, target: Landscape, tuning: Tuning) -> Any:
-        """One step of (preconditioned) gradient descent, for kernels with a warm-up."""
+    def descend(self, chain: Any, tuning: Tuning) -> Any:
+        """The chain moved down its gradient, which `refresh` then renews; for a warm-up."""
         raise NotImplementedError
 
 
@@ -178,11 +178,17 @@ def run_steps(
     uniforms = lanes.uniform(lanes.fold_in(key, 1), moves * draws) if draws else None
 
     chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
-    chain = kernel.refresh(chain, target, tuning)
+
+    def descended(i: Array, chain: Any) -> Any:
+        """The target here, after a descent in all passes but the first: it is written out once."""
+        moved = kernel.descend(chain, tuning).theta
+        chain = chain._replace(theta=jnp.where(i > 0, moved, chain.theta))
+        return kernel.refresh(chain, target, tuning)
+
     if kernel.warmup:
-        chain = lax.fori_loop(
-            0, kernel.warmup, lambda _, c: kernel.descend(c, target, tuning), chain
-        )
+        chain = lax.fori_loop(0, kernel.warmup + 1, descended, chain)
+    else:
+        chain = kernel.refresh(chain, target, tuning)
 
     def one(i: Array, carry: tuple[Any, Value, Value]) -> tuple[Any, Value, Value]:
         chain, acceptance, divergences = carry

@@ -53,11 +53,13 @@ class MALA(Kernel):
         return MALAChain(theta=theta, value=zeros, gradient=jnp.zeros_like(theta), memo=memo)
 
     def refresh(self, chain: MALAChain, target: Landscape, tuning: Tuning) -> MALAChain:
-        return _at(chain.theta, chain.memo, target)
+        nothing = jnp.zeros((0, *chain.theta.shape[2:]))
+        value, gradient, memo = target.evaluate(chain.theta, chain.memo, nothing)
+        return chain._replace(value=value, gradient=gradient, memo=memo)
 
-    def descend(self, chain: MALAChain, target: Landscape, tuning: Tuning) -> MALAChain:
+    def descend(self, chain: MALAChain, tuning: Tuning) -> MALAChain:
         move = tuning.unwhiten(tuning.step * tuning.whiten(chain.gradient))
-        return _at(chain.theta - move, chain.memo, target)
+        return chain._replace(theta=chain.theta - move)
 
     def step(
         self, noise: Noise, chain: MALAChain, target: Landscape, tuning: Tuning
@@ -76,8 +78,3 @@ class MALA(Kernel):
             memo=memo,
         )
         return moved, Info(acceptance=probability, diverged=1.0 * diverged)
-
-
-def _at(theta: Theta, memo: Any, target: Landscape) -> MALAChain:
-    value, gradient, memo = target.evaluate(theta, memo, jnp.zeros((0, *theta.shape[2:])))
-    return MALAChain(theta=theta, value=value, gradient=gradient, memo=memo)
