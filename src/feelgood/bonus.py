@@ -27,7 +27,15 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood import lanes
-from feelgood.history import SMALLEST_ROOM, Chunk, Rows, contract, row_scores, sizes_up_to
+from feelgood.history import (
+    SMALLEST_ROOM,
+    Chunk,
+    Rows,
+    contract,
+    random_piece,
+    row_scores,
+    sizes_up_to,
+)
 from feelgood.settings import setting
 from feelgood.types import Number, Spec
 
@@ -439,7 +447,7 @@ class Batched(NamedTuple):
 class Subsampled(Evaluator):
     """Unbiased: ∇B(θ₀) + (n/B) Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)], θ₀ where the round began.
 
-    The batch is drawn uniformly with replacement for every evaluation.
+    The batch is a random piece of the history for every evaluation; see `history.random_piece`.
     Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
     """
 
@@ -448,7 +456,7 @@ class Subsampled(Evaluator):
 
     @property
     def uniforms(self) -> int:
-        return self.batch
+        return 1
 
     def init(self, shape: tuple[int, ...]) -> Batched:
         zeros = jnp.zeros((self.spec.dim, self.spec.blocks, *shape))
@@ -469,18 +477,10 @@ class Subsampled(Evaluator):
     def evaluate(
         self, memo: Batched, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Batched]:
-        chunk = rows.gather(random_rows(luck, rows.filled))
+        piece, weight = random_piece(luck[0], rows.filled, self.batch)
+        chunk = rows.piece(piece, self.batch)
         assert chunk.contexts is not None
         _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
         _, there = rows_bonus(self.spec, self.bonus, memo.start, chunk.contexts, chunk.valid)
-        scale = rows.filled / self.batch
         no_value = jnp.full(theta.shape[2:], jnp.nan)
-        return no_value, memo.gradient + scale * (here - there), memo
-
-
-def random_rows(
-    luck: Float[Array, "draws *lanes"], filled: Int[Array, ""]
-) -> Int[Array, "*lanes draws"]:
-    """Uniform numbers as numbers of filled rows, with replacement; 0 while there are none."""
-    index = (luck * filled).astype(jnp.int32)
-    return jnp.moveaxis(jnp.clip(index, 0, jnp.maximum(filled - 1, 0)), 0, -1)
+        return no_value, memo.gradient + weight * (here - there), memo

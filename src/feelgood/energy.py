@@ -22,7 +22,16 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood import lanes
 from feelgood.bonus import Evaluator, FullPass, Theta, Value
-from feelgood.history import Chunk, Rows, Stats, contract, frobenius, played_scores
+from feelgood.history import (
+    Chunk,
+    PieceGrams,
+    Rows,
+    Stats,
+    contract,
+    frobenius,
+    played_scores,
+    random_piece,
+)
 from feelgood.types import Likelihood, Number, Spec
 
 #: When Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
@@ -30,11 +39,39 @@ TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
 
 
 class Data(eqx.Module):
-    """What has been observed; `rows` only where the energy needs them."""
+    """What has been observed; `rows` and `grams` only where the energy or the kernel needs them."""
 
     stats: Stats
     rows: Rows | None
     count: Int[Array, ""]
+    grams: PieceGrams | None = None
+
+    def reserve(self, rounds: int) -> "Data":
+        """The same with room for at least `rounds`."""
+        rows, grams = self.rows, self.grams
+        return Data(
+            stats=self.stats,
+            rows=None if rows is None else rows.reserve(rounds),
+            count=self.count,
+            grams=None if grams is None else grams.reserve(rounds),
+        )
+
+    def add(
+        self,
+        context: Float[Array, "..."],
+        x: Float[Array, "dim *lanes"],
+        block: Float[Array, "blocks *lanes"],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> "Data":
+        """One more round."""
+        rows, grams = self.rows, self.grams
+        return Data(
+            stats=self.stats.add(x, block, reward),
+            rows=None if rows is None else rows.add(context, x, arm, reward),
+            count=self.count + 1,
+            grams=None if grams is None else grams.add(x, block, self.count),
+        )
 
 
 class Evaluation(NamedTuple):
@@ -89,8 +126,11 @@ class Landscape(eqx.Module):
         """The part of ∇L that batches estimate, and the prior's, over all data."""
 
     @abstractmethod
-    def batch_change(self, theta: Theta, old: Theta, chunk: Any) -> Theta:
-        """How much a batch's part of that gradient differs between two points."""
+    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+        """How much that part differs between two points, estimated from a batch.
+
+        Unbiased; the batch is a piece of the history, see `history.random_piece`.
+        """
 
     @abstractmethod
     def with_bonus(
@@ -270,19 +310,20 @@ class Target(Landscape):
         pull = lax.cond(self.true_force, true_pull, lambda: frozen)
         return self.data_gradient(theta) - pull
 
-    def batch_change(self, theta: Theta, old: Theta, chunk: Chunk) -> Theta:
-        """η Σ [∇ℓ(θ) − ∇ℓ(θ̃)] over the rounds of a chunk, in one pass over it."""
-        energy = self.energy
+    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+        energy, data = self.energy, self.data
+        piece, weight = random_piece(luck, data.count, size)
+        if data.grams is not None:  # the loss is quadratic: 2 Σ x xᵀ (θ − θ̃), whatever the rewards
+            change = 2.0 * lanes.matvec(data.grams.of(piece), theta - old)
+            return energy.eta * weight * change
+        assert data.rows is not None
+        chunk = data.rows.piece(piece, size)
         assert chunk.features is not None
-        if energy.quadratic:  # the slope is linear: 2 (f_θ − f_θ̃), whatever the reward
-            moved, block = played_scores(energy.spec, theta - old, chunk.features, chunk.arms)
-            slope = 2.0 * moved
-        else:
-            here, block = played_scores(energy.spec, theta, chunk.features, chunk.arms)
-            there, _ = played_scores(energy.spec, old, chunk.features, chunk.arms)
-            rewards = chunk.rewards
-            slope = energy.loss_slope(here, rewards) - energy.loss_slope(there, rewards)
-        return energy.eta * contract(block * (slope * chunk.valid), chunk.features, energy.spec)
+        here, block = played_scores(energy.spec, theta, chunk.features, chunk.arms)
+        there, _ = played_scores(energy.spec, old, chunk.features, chunk.arms)
+        slope = energy.loss_slope(here, chunk.rewards) - energy.loss_slope(there, chunk.rewards)
+        change = contract(block * (slope * chunk.valid), chunk.features, energy.spec)
+        return energy.eta * weight * change
 
     @property
     def uniforms(self) -> int:

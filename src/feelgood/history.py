@@ -1,5 +1,6 @@
 """What an agent remembers: sufficient statistics, and past rounds where those do not suffice."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -61,7 +62,7 @@ class Chunk(NamedTuple):
     features: Float[Array, "dim ... width"] | None
     arms: Int[Array, "... width"]
     rewards: Float[Array, "... width"]
-    valid: Float[Array, " width"]
+    valid: Float[Array, "... width"]
 
 
 class Rows(eqx.Module):
@@ -184,16 +185,21 @@ class Rows(eqx.Module):
         which = jnp.searchsorted(jnp.asarray(sizes), self.filled)
         return lax.switch(which, [reading(size) for size in sizes], self, argument)
 
-    def gather(self, index: Int[Array, "*lanes batch"]) -> Chunk:
-        """The rounds with these numbers, as a chunk."""
+    def piece(self, number: Int[Array, "*lanes"], size: int) -> Chunk:
+        """Piece `number` of the history in pieces of `size` rounds, as a chunk."""
+        width = min(size, self.capacity)
+        start = number * size
+        first = jnp.minimum(start, self.capacity - width)
+        at = first[..., None] + jnp.arange(width)
+        valid = (at >= start[..., None]) & (at < self.filled)
 
         def take(store: Array | None) -> Array | None:
             if store is None:
                 return None
-            if not self.together:
-                return store[..., index]
-            lead = (1,) * (store.ndim - index.ndim)
-            return jnp.take_along_axis(store, index.reshape(lead + index.shape), axis=-1)
+            cut = functools.partial(lax.dynamic_slice_in_dim, slice_size=width, axis=-1)
+            for _ in range(first.ndim):
+                cut = jax.vmap(cut, in_axes=(-2, 0), out_axes=-2)
+            return cut(store, first)
 
         arms, rewards = take(self.arms), take(self.rewards)
         assert arms is not None and rewards is not None
@@ -202,8 +208,68 @@ class Rows(eqx.Module):
             features=take(self._played()),
             arms=arms,
             rewards=rewards,
-            valid=jnp.ones(index.shape[-1:]),
+            valid=valid.astype(jnp.float32),
         )
+
+
+def random_piece(
+    luck: Float[Array, "*lanes"], filled: Int[Array, ""], size: int
+) -> tuple[Int[Array, "*lanes"], Float[Array, "*lanes"]]:
+    """A random piece of a history in pieces of `size` rounds, and the weight of a sum over it.
+
+    The piece of a round drawn uniformly, by one uniform number. With n rounds a piece of m is
+    drawn with probability m/n, so the sum over it with weight n/m is unbiased for the sum over all
+    rounds. The last piece may be shorter than the others. Consecutive rounds are read several
+    times as fast as rounds from all over the history.
+    """
+    last = jnp.maximum(filled - 1, 0)
+    drawn = jnp.minimum((luck * filled).astype(jnp.int32), last)
+    number = lax.div(drawn, size)
+    length = jnp.clip(filled - number * size, 1, size)
+    return number, filled / length
+
+
+class PieceGrams(eqx.Module):
+    """Σ x xᵀ of each block of parameters, over every `size` consecutive rounds.
+
+    All that a squared loss needs of a piece of the history: where there are fewer parameters than
+    rounds in a piece, it is less than the rounds themselves.
+    """
+
+    grams: Float[Array, "pieces dim dim blocks *lanes"]
+    size: int = eqx.field(static=True)
+
+    @classmethod
+    def empty(cls, spec: Spec, shape: tuple[int, ...], size: int) -> "PieceGrams":
+        """No rounds and no room: `reserve` makes some."""
+        return cls(grams=jnp.zeros((0, spec.dim, spec.dim, spec.blocks, *shape)), size=size)
+
+    def reserve(self, rounds: int) -> "PieceGrams":
+        """The same pieces with room for at least `rounds` rounds."""
+        extra = max(0, -(-max(rounds, SMALLEST_ROOM) // self.size) - len(self.grams))
+        more = jnp.zeros((extra, *self.grams.shape[1:]))
+        return PieceGrams(grams=jnp.concatenate([self.grams, more]), size=self.size)
+
+    def add(
+        self,
+        x: Float[Array, "dim *lanes"],
+        block: Float[Array, "blocks *lanes"],
+        count: Int[Array, ""],
+    ) -> "PieceGrams":
+        """Round `count`, counted from 0."""
+        number = lax.div(count, self.size)
+        gram = lax.dynamic_index_in_dim(self.grams, number, 0, keepdims=False)
+        gram = gram + lanes.outer(x, x)[:, :, None] * block
+        grams = lax.dynamic_update_index_in_dim(self.grams, gram, number, 0)
+        return PieceGrams(grams=grams, size=self.size)
+
+    def of(self, number: Int[Array, "*lanes"]) -> Float[Array, "dim dim blocks *lanes"]:
+        """Σ x xᵀ over one piece."""
+        if number.ndim == 0:
+            return lax.dynamic_index_in_dim(self.grams, number, 0, keepdims=False)
+        return jnp.take_along_axis(
+            self.grams, number[None, None, None, None], 0, mode="promise_in_bounds"
+        )[0]
 
 
 def row_scores(

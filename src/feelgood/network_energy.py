@@ -17,6 +17,7 @@ from jaxtyping import Array, Float, Int
 from feelgood import lanes
 from feelgood.bonus import FeelGood, Theta, Value, best_arm
 from feelgood.energy import Evaluation, Landscape, loss, loss_slope
+from feelgood.history import random_piece
 from feelgood.networks import Network
 from feelgood.replay import Batch, Replay, tree_slice
 from feelgood.types import Likelihood, Number
@@ -105,11 +106,13 @@ class NetworkLandscape(Landscape):
     def data_gradient(self, theta: Theta) -> Theta:
         return self._everything(theta)[1]
 
-    def batch_change(self, theta: Theta, old: Theta, chunk: Batch) -> Theta:
+    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
         """Of loss and bonus both: the network's bonus is estimated from the batch, too."""
-        here = self.energy.data_term(chunk, theta[:, 0])[1]
-        there = self.energy.data_term(chunk, old[:, 0])[1]
-        return (here - there)[:, None]
+        piece, weight = random_piece(luck, self.data.rows.filled, size)
+        batch = self.data.rows.piece(piece, size)
+        here = self.energy.data_term(batch, theta[:, 0])[1]
+        there = self.energy.data_term(batch, old[:, 0])[1]
+        return weight * (here - there)[:, None]
 
     def with_bonus(
         self,

@@ -88,6 +88,24 @@ class Replay(eqx.Module):
             counts=jnp.ones(index.shape),
         )
 
+    def piece(self, number: Int[Array, ""], size: int) -> Batch:
+        """Piece `number` of the history in pieces of `size` rounds; those not played count 0."""
+        room = len(self.arms)
+        width = min(size, room)
+        start = number * size
+        first = jnp.minimum(start, room - width)
+        at = first + jnp.arange(width)
+
+        def take(store: Array) -> Array:
+            return lax.dynamic_slice_in_dim(store, first, width)
+
+        return Batch(
+            contexts=take(self.contexts),
+            arms=take(self.arms),
+            rewards=take(self.rewards),
+            counts=((at >= start) & (at < self.filled)).astype(jnp.float32),
+        )
+
     def first(self, size: int) -> Batch:
         """The first `size` rounds; those that have not been played count 0."""
         return Batch(

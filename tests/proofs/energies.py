@@ -161,14 +161,15 @@ def evaluator_checks(
     return checks, memo
 
 
-def svrg_sum_checks(name: str, shared: bool, bernoulli: bool) -> list[Check]:
-    """The average of a kernel's step over all batches of one row is that of the full gradient.
+def svrg_sum_checks(name: str, shared: bool, bernoulli: bool, batch: int = 1) -> list[Check]:
+    """The average of a kernel's step over all batches is that of the full gradient.
 
-    Chain i uses row i alone; without noise the step is −h times its estimate.
+    Chain i uses the piece of the history that round i is in; without noise the step is −h times
+    its estimate.
     """
     rewards: Likelihood = "bernoulli" if bernoulli else "squared"
     data = problem(Spec(arms=3, dim=2, shared=shared, rewards=rewards), 40)
-    policy = agent(name, **(SETTINGS | {"lam": 0.7, "batch": 1, "b": 0.5}))
+    policy = agent(name, **(SETTINGS | {"lam": 0.7, "batch": batch, "b": 0.5}))
     formula = formula_of(policy, data)
     snapshot, point = points_for([formula], f"{name} {shared} {bernoulli}", 2)
     n, spec = data.rounds, data.spec

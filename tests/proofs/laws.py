@@ -178,8 +178,8 @@ def svrg_checks(policy: Thompson, data: Problem, label: str, draws: int = 2) -> 
     """SVRG-LMC has the mean and covariance that its recursion has, exactly, batches and all.
 
     With u = (θ − m, θ̃ − m) a step is u ← M_A u + noise, where A = (n/B) Σ_batch 2ηxxᵀ is random
-    and independent of u. So E[uuᵀ] obeys a linear recursion in E[A ⊗ A], which for B rows drawn
-    with replacement is Ā ⊗ Ā + (n Σ aᵢ ⊗ aᵢ − Ā ⊗ Ā)/B.
+    and independent of u. So E[uuᵀ] obeys a linear recursion in E[A ⊗ A], the average over the n
+    equally likely rounds of the estimate from the piece of the history that the round is in.
     """
     kernel = policy.kernel
     assert isinstance(kernel, SVRGLMC)
@@ -190,8 +190,9 @@ def svrg_checks(policy: Thompson, data: Problem, label: str, draws: int = 2) -> 
     step = np.diag(h)
     parts = [2.0 * float(policy.eta) * np.outer(x, x) for x in data.played]
     total = np.sum(parts, axis=0)
-    squared = np.kron(total, total)
-    spread = (n * np.sum([np.kron(a, a) for a in parts], axis=0) - squared) / batch
+    pieces = [parts[i - i % batch : i - i % batch + batch] for i in range(n)]
+    estimates = [n / len(piece) * np.sum(piece, axis=0) for piece in pieces]
+    spread = np.mean([np.kron(a, a) for a in estimates], axis=0) - np.kron(total, total)
     eye, zero = np.eye(d), np.zeros((d, d))
     average = np.block([[eye - step @ target.hessian, zero], [zero, eye]])
     difference = np.hstack([eye, -eye])

@@ -14,7 +14,7 @@ import numpy as np
 
 from feelgood import AGENTS, Spec
 from feelgood.energy import Data
-from feelgood.history import Rows, Stats
+from feelgood.history import PieceGrams, Rows, Stats
 from feelgood.policies.grammar import all_names
 from feelgood.policies.thompson import Mode, Thompson, ThompsonState
 
@@ -241,7 +241,13 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
             spec=rows.spec,
             to_capacity=rows.to_capacity,
         )
-    data = Data(Stats(*map(last, state.data.stats)), rows, state.data.count)
+    grams = state.data.grams
+    data = Data(
+        Stats(*map(last, state.data.stats)),
+        rows,
+        state.data.count,
+        None if grams is None else PieceGrams(last(grams.grams), grams.size),
+    )
     factor = None if state.factor is None else last(state.factor)
     mode = None if state.mode is None else Mode(*map(last, state.mode))
     return eqx.tree_at(

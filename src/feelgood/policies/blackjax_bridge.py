@@ -134,10 +134,7 @@ class BlackjaxThompson(Policy):
         )
 
     def reserve(self, state: BlackjaxState, rounds: int) -> BlackjaxState:
-        rows = state.data.rows
-        if rows is None:
-            return state
-        data = Data(state.data.stats, rows.reserve(rounds), state.data.count)
+        data = state.data.reserve(rounds)
         return BlackjaxState(data, state.theta, state.acceptance, state.spec)
 
     def _draw(self, key: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
@@ -192,10 +189,7 @@ class BlackjaxThompson(Policy):
         reward: Float[Array, ""],
     ) -> BlackjaxState:
         x, block = models.played(state.spec, context, arm)
-        rows = state.data.rows
-        if rows is not None:
-            rows = rows.add(context, x, arm, reward)
-        data = Data(state.data.stats.add(x, block, reward), rows, state.data.count + 1)
+        data = state.data.add(context, x, block, arm, reward)
         return BlackjaxState(data, state.theta, state.acceptance, state.spec)
 
     def redraw(

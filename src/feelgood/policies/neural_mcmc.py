@@ -79,7 +79,7 @@ class NeuralThompson(NeuralPolicy):
                 f"batch = {self.batch} is not allowed with {name}: its accept step needs the "
                 "whole history, use batch = 0."
             )
-        if self.kernel.needs_rows and self.batch > 0:
+        if self.kernel.batch_rounds > 0 and self.batch > 0:
             raise FeelgoodError(
                 f"{name} draws batches of its own: set its batch, not the policy's."
             )
@@ -190,10 +190,11 @@ def compose(
 
     weighted = bonus is not None and values["lam"] > 0
     own = pick(NeuralThompson)
-    if kernel.needs_rows:  # the batch is the kernel's
+    inner = kernel(**pick(kernel))
+    if inner.batch_rounds > 0:  # the batch is the kernel's
         own["batch"] = 0
     return NeuralThompson(
-        kernel=kernel(**pick(kernel)),
+        kernel=inner,
         bonus=bonus(**pick(bonus)) if bonus is not None and weighted else None,
         **own,
     )

@@ -14,7 +14,7 @@ from feelgood import history, lanes, models
 from feelgood.bonus import Columns, Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
 from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError
-from feelgood.history import Rows, Stats
+from feelgood.history import PieceGrams, Rows, Stats
 from feelgood.lanes import AnyKey, LaneKeys
 from feelgood.protocols import Policy
 from feelgood.samplers import Kernel, Tuning, run_steps
@@ -169,7 +169,10 @@ class Thompson(Policy):
         theta = jnp.zeros((spec.dim, spec.blocks, *shape))
         if self.start == "normal":
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
-        played = energy.needs_played or self.kernel.needs_rows
+        batch, grams = self.kernel.batch_rounds, None
+        if batch > 0 and energy.quadratic and spec.parameters <= batch:
+            grams = PieceGrams.empty(spec, shape, batch)
+        played = energy.needs_played or (batch > 0 and grams is None)
         rows = None
         if energy.needs_contexts or played:
             rows = Rows.empty(spec, shape, all_arms=energy.needs_contexts, played=played)
@@ -180,7 +183,12 @@ class Thompson(Policy):
         memo = None if energy.bonus is None else energy.bonus.init(shape)
         zeros = jnp.zeros(shape)
         return ThompsonState(
-            data=Data(stats=Stats.empty(spec, shape), rows=rows, count=jnp.zeros((), jnp.int32)),
+            data=Data(
+                stats=Stats.empty(spec, shape),
+                rows=rows,
+                count=jnp.zeros((), jnp.int32),
+                grams=grams,
+            ),
             chain=self.kernel.init(theta, memo),
             factor=history.scaled_identity(spec, self.lambda_reg, shape)
             if self.preconditioned
@@ -193,15 +201,11 @@ class Thompson(Policy):
         )
 
     def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
-        rows = state.data.rows
-        if rows is None:
-            return state
         energy = self._energy_of(state)
         chain = state.chain
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.reserve(chain.memo, rounds))
-        data = Data(state.data.stats, rows.reserve(rounds), state.data.count)
-        return _with(state, data=data, chain=chain)
+        return _with(state, data=state.data.reserve(rounds), chain=chain)
 
     def draw(self, key: AnyKey, state: ThompsonState) -> ThompsonState:
         """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
@@ -236,9 +240,7 @@ class Thompson(Policy):
         reward: Float[Array, "*lanes"],
     ) -> ThompsonState:
         x, block = models.played(state.spec, context, arm)
-        rows, chain, factor, mode = state.data.rows, state.chain, state.factor, state.mode
-        if rows is not None:
-            rows = rows.add(context, x, arm, reward)
+        chain, factor, mode = state.chain, state.factor, state.mode
         energy = self._energy_of(state)
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.extend(chain.memo, context))
@@ -246,7 +248,7 @@ class Thompson(Policy):
             factor = history.update_factor(factor, x, block)
         if mode is not None:
             mode = mode._replace(factor=history.update_factor(mode.factor, x, block))
-        data = Data(state.data.stats.add(x, block, reward), rows, state.data.count + 1)
+        data = state.data.add(context, x, block, arm, reward)
         return _with(state, data=data, chain=chain, factor=factor, mode=mode)
 
     def probe(self, state: ThompsonState) -> Float[Array, "*lanes"]:

@@ -75,8 +75,6 @@ class Kernel(eqx.Module):
     adjusted: ClassVar[bool] = False
     #: Whether it can be preconditioned.
     preconditionable: ClassVar[bool] = True
-    #: Whether one step needs random rows of the history.
-    needs_rows: ClassVar[bool] = False
     #: What the name of the kernel means, for `feelgood list`.
     title: ClassVar[str] = ""
     #: The step, in units of the curvature, that suits most problems.
@@ -85,6 +83,11 @@ class Kernel(eqx.Module):
     @property
     def uniforms(self) -> int:
         """Uniform random numbers a step, besides those that the target uses."""
+        return 0
+
+    @property
+    def batch_rounds(self) -> int:
+        """Past rounds in the random batch of a step; 0: none."""
         return 0
 
     @property

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int
 
-from feelgood.bonus import Theta, random_rows
+from feelgood.bonus import Theta
 from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
 from feelgood.samplers.lmc import langevin
@@ -27,7 +27,8 @@ class SVRGLMC(Kernel):
     """LMC with ∇L estimated without bias from a batch.
 
     ∇L(θ) ≈ ∇L_data(θ̃) + (n/B) Σ_batch [∇ℓ_i(θ) − ∇ℓ_i(θ̃)] + prior and bonus: an unbiased
-    estimate of the *sum* over the n rounds so far, the batch drawn uniformly with replacement.
+    estimate of the *sum* over the n rounds so far. The batch is a random piece of the history, see
+    `feelgood.history.random_piece`.
     The snapshot θ̃ is renewed every `snapshot` steps and at the start of every round, when the
     data have grown.
 
@@ -38,12 +39,15 @@ class SVRGLMC(Kernel):
     snapshot: int = setting(10, "steps between snapshots", low=1, high=10_000)
 
     title = "Langevin Monte Carlo with variance-reduced gradients"
-    needs_rows = True
     preconditionable = False
     default_step = 0.3
 
     @property
     def uniforms(self) -> int:
+        return 1
+
+    @property
+    def batch_rounds(self) -> int:
         return self.batch
 
     def init(self, theta: Theta, memo: Any) -> SVRGChain:
@@ -61,16 +65,13 @@ class SVRGLMC(Kernel):
     def step(
         self, noise: Noise, chain: SVRGChain, target: Landscape, tuning: Tuning
     ) -> tuple[SVRGChain, Info]:
-        luck, more_luck = split_luck(noise, self.batch)
+        luck, more_luck = split_luck(noise, 1)
         chain = lax.cond(
             chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain
         )
-        rows = target.data.rows
-        assert rows is not None
-        chunk = rows.gather(random_rows(luck, rows.filled))
-        change = target.batch_change(chain.theta, chain.snapshot, chunk)
+        change = target.batch_change(chain.theta, chain.snapshot, luck[0], self.batch)
         prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
-        estimate = chain.snapshot_gradient + (rows.filled / self.batch) * change + prior
+        estimate = chain.snapshot_gradient + change + prior
         nothing = jnp.zeros(chain.theta.shape[2:])
         _, gradient, memo = target.with_bonus(chain.theta, chain.memo, more_luck, nothing, estimate)
         theta = langevin(chain.theta, gradient, noise.normal, tuning)
