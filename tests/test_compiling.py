@@ -122,3 +122,15 @@ def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("XDG_CACHE_HOME", "/the/cache")
     monkeypatch.setattr(sys, "platform", "linux")
     assert compiling.cache_folder() == Path("/the/cache/feelgood")
+
+
+def test_an_option_that_the_compiler_does_not_know_is_left_out() -> None:
+    unknown = (("xla_backend_optimization_level", "1"), ("xla_cpu_no_such_option", True))
+    program, _ = compiling.compiled(lambda x: x + 1.0, jnp.zeros(3), effort=unknown)
+    assert program(jnp.zeros(3)).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_other_errors_of_the_compiler_are_passed_on() -> None:
+    wrong = (("xla_backend_optimization_level", "much"),)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="much"):
+        compiling.compiled(lambda x: x + 2.0, jnp.zeros(3), effort=wrong)

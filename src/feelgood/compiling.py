@@ -13,9 +13,11 @@ import jax
 
 _PROGRAMS_KEPT = 128
 
-#: How much the CPU compiler should optimise a program that runs once, or for a short time; by
-#: default it does all it can. Less saves up to two thirds of the compile time.
-ONCE, BRIEFLY = 0, 1
+#: What the CPU compiler is told of a program that runs once, or for a short time: by default it
+#: does all it can, and less saves up to two thirds of the compile time.
+Options = tuple[tuple[str, str | bool], ...]
+ONCE: Options = (("xla_backend_optimization_level", "0"), ("xla_cpu_use_fusion_emitters", False))
+BRIEFLY: Options = (("xla_backend_optimization_level", "1"),)
 
 _lock = threading.Lock()
 _programs: OrderedDict[Any, Any] = OrderedDict()
@@ -74,7 +76,7 @@ def compiled(
     function: Callable[..., Any],
     *args: Any,
     donate: tuple[int, ...] = (),
-    effort: int | None = None,
+    effort: Options = (),
 ) -> tuple[Any, float]:
     """`function` compiled for the shapes of `args`, and the seconds that took (0 if known).
 
@@ -88,14 +90,21 @@ def compiled(
             _programs.move_to_end(key)
             return _programs[key], 0.0
         start = time.perf_counter()
-        less = effort is not None and jax.default_backend() == "cpu"
-        options: dict[str, str | bool] = (
-            {"xla_backend_optimization_level": str(effort)} if less else {}
-        )
         lowered = jax.jit(function, donate_argnums=donate).lower(*shapes)
-        program = lowered.compile(compiler_options=options)
+        program = _compile(lowered, effort if jax.default_backend() == "cpu" else ())
         seconds = time.perf_counter() - start
         _programs[key] = program
         while len(_programs) > _PROGRAMS_KEPT:
             _programs.popitem(last=False)
     return program, seconds
+
+
+def _compile(lowered: jax.stages.Lowered, options: Options) -> jax.stages.Compiled:
+    """With those of the options that this version of the compiler knows."""
+    try:
+        return lowered.compile(compiler_options=dict(options))
+    except jax.errors.JaxRuntimeError as error:
+        known = tuple(option for option in options if f"'{option[0]}'" not in str(error))
+        if known == options:
+            raise
+        return _compile(lowered, known)
