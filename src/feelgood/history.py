@@ -15,9 +15,10 @@ from feelgood.types import Number, Spec
 
 #: Smallest number of rounds that a pass over one chain's history reads, and that there is room for.
 SMALLEST_PASS, SMALLEST_ROOM = 256, 512
-#: Up to this many rounds products are sums and not calls of a library for them, around which the
-#: compiler cannot compile a loop whole (see `feelgood.compiling`).
-SMALL_CHUNK = 128
+#: Up to this many multiplications a product is written as a sum, and not as a call of the library
+#: for products, around which the compiler cannot compile a loop whole (see `feelgood.compiling`).
+#: Not more: XLA as in JAX 0.10 errs in differences of such sums over some 100,000 numbers.
+SMALL_PRODUCT = 4096
 
 
 def on_accelerator() -> bool:
@@ -313,7 +314,7 @@ def contract(
         return jnp.dot(flat, weights.reshape(-1), precision=exact)[:, None]
     if spec.shared and x.ndim > weights.ndim:
         return jnp.einsum("a...t,da...t->d...", weights, x, precision=exact)[:, None]
-    if x.shape[-1] <= SMALL_CHUNK:
+    if len(x) * weights.size <= SMALL_PRODUCT:
         return jnp.sum(weights[None] * x[:, None], axis=-1)
     return jnp.einsum("a...t,d...t->da...", weights, x, precision=exact)
 

@@ -136,8 +136,8 @@ def test_order_of_rounds_does_not_matter(shared: bool, bernoulli: bool) -> None:
 
 @pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
 def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
-    """SVRG keeps both: the sums over the history must be those that Gram and moment give."""
-    policy, data = case("svrglmcts", shared, bernoulli=False)
+    """SVRG with small batches keeps both: sums over the history must be as by Gram and moment."""
+    policy, data = case("svrglmcts", shared, bernoulli=False, batch=1)
     formula = formula_of(policy, data)
     points = points_for([formula], f"statistics {shared}", 32)
     state = learned(policy, data, len(points))
