@@ -67,6 +67,14 @@ def test_triangular_solves(dim: int, shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dim", [dim for dim in DIMS if dim <= lanes.WRITTEN_OUT])
+def test_inverse_of_a_factor(dim: int, shape: tuple[int, ...]) -> None:
+    factor = np.linalg.cholesky(positive_definite(dim, shape))
+    inverse = trail(lanes.inverse_lower(lead(factor, 2)), 2)
+    np.testing.assert_allclose(inverse, np.linalg.inv(factor), **CLOSE)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dim", DIMS)
 def test_rank_one_update(dim: int, shape: tuple[int, ...]) -> None:
     matrix = positive_definite(dim, shape)

@@ -17,7 +17,7 @@ _PROGRAMS_KEPT = 128
 #: does all it can, and less saves up to two thirds of the compile time.
 Options = tuple[tuple[str, str | bool], ...]
 ONCE: Options = (("xla_backend_optimization_level", "0"), ("xla_cpu_use_fusion_emitters", False))
-BRIEFLY: Options = (("xla_backend_optimization_level", "1"),)
+BRIEFLY: Options = (("xla_backend_optimization_level", "2"), ("xla_cpu_use_fusion_emitters", False))
 
 _lock = threading.Lock()
 _programs: OrderedDict[Any, Any] = OrderedDict()

@@ -164,13 +164,16 @@ def _inverse_diagonal(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim 
 
 
 def inverse_lower(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
-    """L⁻¹, a column at a time."""
-    n = factor.shape[0]
-    unit = jnp.eye(n).reshape(n, n, *(1,) * (factor.ndim - 2))
-    columns = [
-        solve_lower(factor, jnp.broadcast_to(unit[:, j], (n, *factor.shape[2:]))) for j in range(n)
-    ]
-    return jnp.stack(columns, axis=1)
+    """L⁻¹ by forward substitution, written out: for small dimensions."""
+    diagonal = _inverse_diagonal(factor)
+    zero = jnp.zeros_like(diagonal[0])
+    rows: list[list[Array]] = []
+    for i in range(len(diagonal)):
+        below = [
+            -diagonal[i] * sum(factor[i, k] * rows[k][j] for k in range(j, i)) for j in range(i)
+        ]
+        rows.append([*below, diagonal[i], *[zero] * (len(diagonal) - 1 - i)])
+    return jnp.stack([jnp.stack(row) for row in rows])
 
 
 def solve_upper(
