@@ -314,7 +314,7 @@ class Target(Landscape):
         energy, data = self.energy, self.data
         piece, weight = random_piece(luck, data.count, size)
         if data.grams is not None:  # the loss is quadratic: 2 Σ x xᵀ (θ − θ̃), whatever the rewards
-            change = 2.0 * lanes.matvec(data.grams.of(piece), theta - old)
+            change = 2.0 * lanes.matvec(data.grams.of(piece, data.count), theta - old)
             return energy.eta * weight * change
         assert data.rows is not None
         chunk = data.rows.piece(piece, size)

@@ -190,12 +190,13 @@ class Rows(eqx.Module):
         return lax.switch(which, [reading(size) for size in sizes], self, argument)
 
     def piece(self, number: Int[Array, "*lanes"], size: int) -> Chunk:
-        """Piece `number` of the history in pieces of `size` rounds, as a chunk."""
-        width = min(size, self.capacity)
+        """A piece of the history, see `random_piece`, as a chunk."""
+        width = min(2 * size - 1, self.capacity)
         start = number * size
+        end = start + piece_length(number, self.filled, size)
         first = jnp.minimum(start, self.capacity - width)
         at = first[..., None] + jnp.arange(width)
-        valid = (at >= start[..., None]) & (at < self.filled)
+        valid = (at >= start[..., None]) & (at < end[..., None])
 
         def take(store: Array | None) -> Array | None:
             if store is None:
@@ -216,6 +217,14 @@ class Rows(eqx.Module):
         )
 
 
+def piece_length(
+    number: Int[Array, "*lanes"], filled: Int[Array, ""], size: int
+) -> Int[Array, "*lanes"]:
+    """Rounds in a piece of the history: `size`, or all that are left if they are fewer than two."""
+    left = filled - number * size
+    return jnp.where(left < 2 * size, left, size)
+
+
 def random_piece(
     luck: Float[Array, "*lanes"], filled: Int[Array, ""], size: int
 ) -> tuple[Int[Array, "*lanes"], Float[Array, "*lanes"]]:
@@ -223,14 +232,14 @@ def random_piece(
 
     The piece of a round drawn uniformly, by one uniform number. With n rounds a piece of m is
     drawn with probability m/n, so the sum over it with weight n/m is unbiased for the sum over all
-    rounds. The last piece may be shorter than the others. Consecutive rounds are read several
+    rounds. What does not fill a piece at the end belongs to the last one: no weight is larger than
+    n/`size`, or estimates would now and then be very large. Consecutive rounds are read several
     times as fast as rounds from all over the history.
     """
-    last = jnp.maximum(filled - 1, 0)
-    drawn = jnp.minimum((luck * filled).astype(jnp.int32), last)
-    number = lax.div(drawn, size)
-    length = jnp.clip(filled - number * size, 1, size)
-    return number, filled / length
+    drawn = jnp.minimum((luck * filled).astype(jnp.int32), jnp.maximum(filled - 1, 0))
+    last = jnp.maximum(lax.div(filled, size), 1) - 1
+    number = jnp.minimum(lax.div(drawn, size), last)
+    return number, filled / jnp.maximum(piece_length(number, filled, size), 1)
 
 
 class PieceGrams(eqx.Module):
@@ -267,8 +276,15 @@ class PieceGrams(eqx.Module):
         grams = lax.dynamic_update_index_in_dim(self.grams, gram, number, 0)
         return PieceGrams(grams=grams, size=self.size)
 
-    def of(self, number: Int[Array, "*lanes"]) -> Float[Array, "dim dim blocks *lanes"]:
-        """Σ x xᵀ over one piece."""
+    def of(
+        self, number: Int[Array, "*lanes"], filled: Int[Array, ""]
+    ) -> Float[Array, "dim dim blocks *lanes"]:
+        """Σ x xᵀ over one piece, see `random_piece`."""
+        more = piece_length(number, filled, self.size) > self.size
+        after = jnp.minimum(number + 1, len(self.grams) - 1)
+        return self._stored(number) + jnp.where(more, self._stored(after), 0.0)
+
+    def _stored(self, number: Int[Array, "*lanes"]) -> Float[Array, "dim dim blocks *lanes"]:
         if number.ndim == 0:
             return lax.dynamic_index_in_dim(self.grams, number, 0, keepdims=False)
         return jnp.take_along_axis(

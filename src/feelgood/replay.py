@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.history import SMALLEST_ROOM, on_accelerator, sizes_up_to
+from feelgood.history import SMALLEST_ROOM, on_accelerator, piece_length, sizes_up_to
 from feelgood.lanes import Common
 from feelgood.networks import Network
 
@@ -89,10 +89,11 @@ class Replay(eqx.Module):
         )
 
     def piece(self, number: Int[Array, ""], size: int) -> Batch:
-        """Piece `number` of the history in pieces of `size` rounds; those not played count 0."""
+        """A piece of the history, see `random_piece`; rounds read beside it count 0."""
         room = len(self.arms)
-        width = min(size, room)
+        width = min(2 * size - 1, room)
         start = number * size
+        end = start + piece_length(number, self.filled, size)
         first = jnp.minimum(start, room - width)
         at = first + jnp.arange(width)
 
@@ -103,7 +104,7 @@ class Replay(eqx.Module):
             contexts=take(self.contexts),
             arms=take(self.arms),
             rewards=take(self.rewards),
-            counts=((at >= start) & (at < self.filled)).astype(jnp.float32),
+            counts=((at >= start) & (at < end)).astype(jnp.float32),
         )
 
     def first(self, size: int) -> Batch:

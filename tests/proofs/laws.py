@@ -190,7 +190,9 @@ def svrg_checks(policy: Thompson, data: Problem, label: str, draws: int = 2) -> 
     step = np.diag(h)
     parts = [2.0 * float(policy.eta) * np.outer(x, x) for x in data.played]
     total = np.sum(parts, axis=0)
-    pieces = [parts[i - i % batch : i - i % batch + batch] for i in range(n)]
+    last = max(n // batch, 1) - 1
+    starts = [batch * min(i // batch, last) for i in range(n)]
+    pieces = [parts[i:] if i == batch * last else parts[i : i + batch] for i in starts]
     estimates = [n / len(piece) * np.sum(piece, axis=0) for piece in pieces]
     spread = np.mean([np.kron(a, a) for a in estimates], axis=0) - np.kron(total, total)
     eye, zero = np.eye(d), np.zeros((d, d))

@@ -168,7 +168,7 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
 @pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
 @pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
 def test_svrg_estimates_sum_to_the_full_gradient(shared: bool, bernoulli: bool, batch: int) -> None:
-    """7 rounds a batch: the last one is shorter, and the squared loss has its Σ x xᵀ at hand."""
+    """7 rounds a batch: the last one is longer, and the squared loss has its Σ x xᵀ at hand."""
     require(svrg_sum_checks("svrgfglmcts", shared, bernoulli, batch))
 
 
