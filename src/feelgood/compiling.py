@@ -13,18 +13,17 @@ import jax
 
 _PROGRAMS_KEPT = 128
 
+#: Options of XLA's, as pairs of a name and a value.
+Options = tuple[tuple[str, str | bool], ...]
 #: What the CPU compiler is told of a program that runs once, or for a short time: by default it
 #: does all it can, and less saves up to two thirds of the compile time.
-Options = tuple[tuple[str, str | bool], ...]
 ONCE: Options = (("xla_backend_optimization_level", "0"), ("xla_cpu_use_fusion_emitters", False))
 BRIEFLY: Options = (("xla_backend_optimization_level", "2"), ("xla_cpu_use_fusion_emitters", False))
+#: Loops that touch at most so many bytes a pass are compiled whole.
+SMALL_LOOP_BYTES = 1_000_000
 
 _lock = threading.Lock()
 _programs: OrderedDict[Any, Any] = OrderedDict()
-
-
-#: Loops that touch at most so many bytes a pass are compiled whole.
-SMALL_LOOP_BYTES = 1_000_000
 
 
 def compile_small_loops_whole() -> None:

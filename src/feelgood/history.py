@@ -109,11 +109,6 @@ class Rows(eqx.Module):
         )
 
     @property
-    def together(self) -> bool:
-        """Whether several chains are stored together."""
-        return self.arms.ndim > 1
-
-    @property
     def capacity(self) -> int:
         """Rounds that there is room for."""
         return self.arms.shape[-1]
@@ -191,16 +186,12 @@ class Rows(eqx.Module):
 
     def piece(self, number: Int[Array, "*lanes"], size: int) -> Chunk:
         """A piece of the history, see `random_piece`, as a chunk."""
-        width = min(2 * size - 1, self.capacity)
-        start = number * size
-        end = start + piece_length(number, self.filled, size)
-        first = jnp.minimum(start, self.capacity - width)
-        at = first[..., None] + jnp.arange(width)
-        valid = (at >= start[..., None]) & (at < end[..., None])
+        first, valid = piece_window(number, self.filled, size, self.capacity)
 
         def take(store: Array | None) -> Array | None:
             if store is None:
                 return None
+            width = valid.shape[-1]
             cut = functools.partial(lax.dynamic_slice_in_dim, slice_size=width, axis=-1)
             for _ in range(first.ndim):
                 cut = jax.vmap(cut, in_axes=(-2, 0), out_axes=-2)
@@ -213,16 +204,31 @@ class Rows(eqx.Module):
             features=take(self._played()),
             arms=arms,
             rewards=rewards,
-            valid=valid.astype(jnp.float32),
+            valid=valid,
         )
 
 
 def piece_length(
     number: Int[Array, "*lanes"], filled: Int[Array, ""], size: int
 ) -> Int[Array, "*lanes"]:
-    """Rounds in a piece of the history: `size`, or all that are left if they are fewer than two."""
+    """Rounds in a piece: `size`, or all that are left where those are fewer than 2 · `size`."""
     left = filled - number * size
     return jnp.where(left < 2 * size, left, size)
+
+
+def piece_window(
+    number: Int[Array, "*lanes"], filled: Int[Array, ""], size: int, capacity: int
+) -> tuple[Int[Array, "*lanes"], Float[Array, "*lanes width"]]:
+    """Where to begin reading a piece, and which of the rounds read are in it.
+
+    As many are read as the longest piece has, or as there is room for.
+    """
+    width = min(2 * size - 1, capacity)
+    start = number * size
+    end = start + piece_length(number, filled, size)
+    first = jnp.minimum(start, capacity - width)
+    at = first[..., None] + jnp.arange(width)
+    return first, ((at >= start[..., None]) & (at < end[..., None])).astype(jnp.float32)
 
 
 def random_piece(

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.history import SMALLEST_ROOM, on_accelerator, piece_length, sizes_up_to
+from feelgood.history import SMALLEST_ROOM, on_accelerator, piece_window, sizes_up_to
 from feelgood.lanes import Common
 from feelgood.networks import Network
 
@@ -90,21 +90,16 @@ class Replay(eqx.Module):
 
     def piece(self, number: Int[Array, ""], size: int) -> Batch:
         """A piece of the history, see `random_piece`; rounds read beside it count 0."""
-        room = len(self.arms)
-        width = min(2 * size - 1, room)
-        start = number * size
-        end = start + piece_length(number, self.filled, size)
-        first = jnp.minimum(start, room - width)
-        at = first + jnp.arange(width)
+        first, counts = piece_window(number, self.filled, size, len(self.arms))
 
         def take(store: Array) -> Array:
-            return lax.dynamic_slice_in_dim(store, first, width)
+            return lax.dynamic_slice_in_dim(store, first, len(counts))
 
         return Batch(
             contexts=take(self.contexts),
             arms=take(self.arms),
             rewards=take(self.rewards),
-            counts=((at >= start) & (at < end)).astype(jnp.float32),
+            counts=counts,
         )
 
     def first(self, size: int) -> Batch:
