@@ -33,7 +33,16 @@ from proofs.targets import (
 )
 
 from feelgood import TESTBEDS, Spec
-from feelgood.bonus import CHUNK, Anchored, Columns, FeelGood, FullPass, Pruned, SmoothedFeelGood
+from feelgood.bonus import (
+    CHUNK,
+    Anchored,
+    Columns,
+    FeelGood,
+    FullPass,
+    Products,
+    Pruned,
+    SmoothedFeelGood,
+)
 from feelgood.energy import Target
 from feelgood.policies.thompson import Thompson, ThompsonState
 from feelgood.types import Likelihood
@@ -303,24 +312,26 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
 
 
 @pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])
-def test_columns_equal_the_full_pass(smooth: bool) -> None:
-    """The accelerator's layout: two settings share each seed's contexts."""
-    data = problem(spec_of(shared=False, bernoulli=False), 40)
+@pytest.mark.parametrize("layout", [Columns, Products])
+def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, smooth: bool) -> None:
+    """Two settings share each seed's contexts."""
+    data = problem(spec_of(shared=layout is Products, bernoulli=False), 40)
     policy = agent("sfglmcts" if smooth else "fglmcts", lam=0.5, **(SMOOTH if smooth else HARD)[0])
     formula = dataclasses.replace(formula_of(policy, data), eta=0.0, rho=0.0)
-    points = points_for([formula], f"columns {smooth}", 6)
+    points = points_for([formula], f"{layout.__name__} {smooth}", 6)
     state = learned(policy, data, len(points))
     rows = state.data.rows
     assert rows is not None and policy.bonus is not None
     caps = jnp.repeat(jnp.asarray([0.5, 1.5]), 3)
     kind: Any = SmoothedFeelGood if smooth else FeelGood
     shape = {"s": jnp.asarray(2.0)} if smooth else {}
-    evaluator = Columns(
+    evaluator = layout(
         bonus=kind(lam=jnp.asarray(0.5), b=caps, **shape), spec=data.spec, settings=2
     )
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
     memo = evaluator.begin(evaluator.init((len(points),)), rows, theta)
     value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)
+    alone, _ = evaluator.value(memo, rows, theta, no_luck)
     checks = []
     for k, cap in enumerate((0.5, 1.5)):
         one = dataclasses.replace(formula, b=cap)
@@ -328,6 +339,8 @@ def test_columns_equal_the_full_pass(smooth: bool) -> None:
         want = one.value(points[part])
         got = -0.5 * np.asarray(value)[part]
         checks.append(levels.close("value", got, want, ROUNDING * one.size(points[part])))
+        got = -0.5 * np.asarray(alone)[part]
+        checks.append(levels.close("alone", got, want, ROUNDING * one.size(points[part])))
         steep = one.gradient_size(points[part])[:, None]
         slopes = one.gradient(points[part])
         checks.append(

@@ -11,7 +11,16 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood import history, lanes, models
-from feelgood.bonus import Columns, Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
+from feelgood.bonus import (
+    Columns,
+    Evaluator,
+    FeelGood,
+    FullPass,
+    Products,
+    Pruned,
+    Subsampled,
+    Theta,
+)
 from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError
 from feelgood.history import PieceGrams, Rows, Stats
@@ -120,8 +129,9 @@ class Thompson(Policy):
         # wide, and an accelerator reads all chains' histories together.
         prune = shape == () and not spec.shared and self._short_moves()
         exact: Evaluator
-        if history.on_accelerator() and shape and not spec.shared:
-            exact = Columns(bonus=self.bonus, spec=spec, settings=settings)
+        if history.on_accelerator() and shape:
+            together = Products if spec.shared else Columns
+            exact = together(bonus=self.bonus, spec=spec, settings=settings)
         else:
             exact = (Pruned if prune else FullPass)(bonus=self.bonus, spec=spec)
         if self.bonus_gradient == "exact":
