@@ -35,6 +35,7 @@ from feelgood.history import (
     random_piece,
     row_scores,
     sizes_up_to,
+    smallest_size,
 )
 from feelgood.settings import setting
 from feelgood.types import Number, Spec
@@ -119,7 +120,7 @@ def best_arm(
     """The largest score and the first arm that has it (one-hot)."""
     best = highest(scores)
     if len(scores) > WRITTEN_OUT:
-        return best, lanes.one_hot(jnp.argmax(scores, axis=0), len(scores))
+        return best, lanes.one_hot(first_arm(scores, best), len(scores))
     hits, taken = [], jnp.zeros(best.shape, bool)
     for arm in scores:
         hit = (arm == best) & ~taken
@@ -128,17 +129,41 @@ def best_arm(
     return best, jnp.stack(hits).astype(jnp.float32)
 
 
+def first_arm(scores: Float[Array, "arms *any"], best: Float[Array, "*any"]) -> Int[Array, "*any"]:
+    """The first arm with the largest score; as two simple reductions, which `argmax` is not."""
+    arms = jnp.arange(len(scores)).reshape(-1, *[1] * best.ndim)
+    # No arm has it where a score is not a number.
+    return jnp.minimum(
+        jnp.min(jnp.where(scores == best, arms, len(scores)), axis=0), len(scores) - 1
+    )
+
+
 def rows_bonus(
     spec: Spec,
     bonus: FeelGood,
     theta: Theta,
     contexts: Float[Array, "... width"],
     valid: Float[Array, "... width"],
+    store: Float[Array, "... room"] | None = None,
 ) -> tuple[Value, Theta]:
-    """Σ φ and its gradient over the valid rounds of a chunk."""
-    best, hot = best_arm(row_scores(spec, theta, contexts))
-    weights = hot * (bonus.slope(best) * valid)
-    return jnp.sum(bonus.phi(best) * valid, axis=-1), contract(weights, contexts, spec)
+    """Σ φ and its gradient over the valid rounds of a chunk.
+
+    Where arms have features of their own, the gradient reads those of the best arms alone, from
+    the `store` that the contexts are the first of: out of a part they would be copied first.
+    """
+    scores = row_scores(spec, theta, contexts)
+    if spec.shared:
+        best = highest(scores)
+        winner = first_arm(scores, best)
+        where = (slice(None), winner, *jnp.indices(winner.shape, sparse=True))
+        features = contexts if store is None else store
+        chosen = features.at[where].get(mode="promise_in_bounds")
+        weights = (bonus.slope(best) * valid)[None]
+        gradient = contract(weights, chosen)
+    else:
+        best, hot = best_arm(scores)
+        gradient = contract(hot * (bonus.slope(best) * valid), contexts)
+    return jnp.sum(bonus.phi(best) * valid, axis=-1), gradient
 
 
 class Evaluator(eqx.Module):
@@ -202,7 +227,9 @@ class FullPass(Evaluator):
 
         def of_chunk(chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
             assert chunk.contexts is not None
-            return rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
+            return rows_bonus(
+                self.spec, self.bonus, theta, chunk.contexts, chunk.valid, rows.contexts
+            )
 
         value, gradient = rows.total(of_chunk, theta)
         return value, gradient, memo
@@ -434,7 +461,7 @@ class Pruned(Evaluator):
 
             return read
 
-        which = jnp.searchsorted(jnp.asarray(sizes), memo.filled)
+        which = smallest_size(sizes, memo.filled)
         value, gradient = lax.switch(
             which, [reading(size) for size in sizes], memo.active, memo.filled, theta
         )
@@ -470,7 +497,7 @@ class Pruned(Evaluator):
             # Active columns first; what follows them is overwritten by the next chunk.
             order = jnp.argsort(-active, stable=True)
             return carry._replace(
-                settled=carry.settled + contract(weights, contexts, self.spec),
+                settled=carry.settled + contract(weights, contexts),
                 settled_value=carry.settled_value + jnp.sum(self.bonus.phi(best) * settled),
                 active=lax.dynamic_update_slice_in_dim(
                     carry.active, contexts[:, order], carry.filled, axis=1

@@ -225,7 +225,7 @@ class Energy(eqx.Module):
         scores, block = played_scores(self.spec, theta, chunk.features, chunk.arms)
         weights = block * (self.loss_slope(scores, chunk.rewards) * chunk.valid)
         value = jnp.sum(self.loss(scores, chunk.rewards) * chunk.valid, axis=-1)
-        return value, contract(weights, chunk.features, self.spec)
+        return value, contract(weights, chunk.features)
 
 
 class Target(Landscape):
@@ -322,7 +322,7 @@ class Target(Landscape):
         here, block = played_scores(energy.spec, theta, chunk.features, chunk.arms)
         there, _ = played_scores(energy.spec, old, chunk.features, chunk.arms)
         slope = energy.loss_slope(here, chunk.rewards) - energy.loss_slope(there, chunk.rewards)
-        change = contract(block * (slope * chunk.valid), chunk.features, energy.spec)
+        change = contract(block * (slope * chunk.valid), chunk.features)
         return energy.eta * weight * change
 
     @property

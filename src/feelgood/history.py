@@ -34,6 +34,11 @@ def sizes_up_to(room: int) -> list[int]:
     return [*sizes[:-1], room]
 
 
+def smallest_size(sizes: list[int], filled: Int[Array, ""]) -> Int[Array, ""]:
+    """Which is the smallest of the sizes that holds `filled` rounds; `searchsorted` is a loop."""
+    return jnp.sum(jnp.asarray(sizes) < filled)
+
+
 class Stats(NamedTuple):
     """Σ x xᵀ and Σ r x of each parameter block: all that a squared loss needs of the past."""
 
@@ -181,7 +186,7 @@ class Rows(eqx.Module):
         def reading(size: int) -> Callable[["Rows", Any], Any]:
             return lambda rows, argument: function(rows.slice(0, size), argument)
 
-        which = jnp.searchsorted(jnp.asarray(sizes), self.filled)
+        which = smallest_size(sizes, self.filled)
         return lax.switch(which, [reading(size) for size in sizes], self, argument)
 
     def piece(self, number: Int[Array, "*lanes"], size: int) -> Chunk:
@@ -304,8 +309,6 @@ def row_scores(
     contexts: Float[Array, "... width"],
 ) -> Float[Array, "arms *lanes width"]:
     """f_θ of every arm in every round of a chunk."""
-    if spec.shared and theta.ndim == 2:  # one chain: a matrix-vector product
-        return jnp.tensordot(theta[:, 0], contexts, axes=1, precision=lax.Precision.HIGHEST)
     return models.scores(spec, theta[..., None], contexts)
 
 
@@ -324,21 +327,12 @@ def played_scores(
 
 
 def contract(
-    weights: Float[Array, "arms *lanes width"], x: Float[Array, "dim ... width"], spec: Spec
+    weights: Float[Array, "blocks *lanes width"], x: Float[Array, "dim *lanes width"]
 ) -> Float[Array, "dim blocks *lanes"]:
-    """Σ over rounds of weight × feature: the chain rule from scores back to parameters.
-
-    `x` is a context without an arm axis (disjoint), or has one (shared), over which it sums too.
-    """
-    exact = lax.Precision.HIGHEST
-    if spec.shared and weights.ndim == 2 and x.ndim == 3:  # one chain: a matrix-vector product
-        flat = x.reshape(x.shape[0], -1)
-        return jnp.dot(flat, weights.reshape(-1), precision=exact)[:, None]
-    if spec.shared and x.ndim > weights.ndim:
-        return jnp.einsum("a...t,da...t->d...", weights, x, precision=exact)[:, None]
+    """Σ over rounds of weight × feature: the chain rule from scores back to parameters."""
     if len(x) * weights.size <= SMALL_PRODUCT:
         return jnp.sum(weights[None] * x[:, None], axis=-1)
-    return jnp.einsum("a...t,d...t->da...", weights, x, precision=exact)
+    return jnp.einsum("a...t,d...t->da...", weights, x, precision=lax.Precision.HIGHEST)
 
 
 def frobenius(gram: Float[Array, "dim dim blocks *lanes"]) -> Float[Array, "blocks *lanes"]:

@@ -164,7 +164,11 @@ def _inverse_diagonal(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim 
 
 
 def inverse_lower(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
-    """L⁻¹ by forward substitution, written out: for small dimensions."""
+    """L⁻¹ by forward substitution, all columns at once."""
+    n = factor.shape[0]
+    if n > WRITTEN_OUT:
+        eye = jnp.eye(n).reshape(n, n, *[1] * (factor.ndim - 2))
+        return _triangular(factor[:, :, None], eye, transpose=False)
     diagonal = _inverse_diagonal(factor)
     zero = jnp.zeros_like(diagonal[0])
     rows: list[list[Array]] = []

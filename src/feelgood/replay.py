@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.history import SMALLEST_ROOM, on_accelerator, piece_window, sizes_up_to
+from feelgood.history import SMALLEST_ROOM, on_accelerator, piece_window, sizes_up_to, smallest_size
 from feelgood.lanes import Common
 from feelgood.networks import Network
 
@@ -125,7 +125,7 @@ class Replay(eqx.Module):
         def reading(size: int) -> Callable[["Replay", Any], Any]:
             return lambda replay, argument: function(replay.first(size), argument)
 
-        which = jnp.searchsorted(jnp.asarray(sizes), self.filled)
+        which = smallest_size(sizes, self.filled)
         return lax.switch(which, [reading(size) for size in sizes], self, argument)
 
 

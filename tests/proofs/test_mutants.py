@@ -77,7 +77,7 @@ def played_arm_bonus(spec: Spec, bonus: FeelGood, theta: Any, chunk: Chunk) -> A
     best, hot = played_scores(spec, theta, chunk.contexts, chunk.arms)
     weights = hot * (bonus.slope(best) * chunk.valid)
     value = (bonus.phi(best) * chunk.valid).sum(axis=-1)
-    return value, contract(weights, chunk.contexts, spec)
+    return value, contract(weights, chunk.contexts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,8 +159,8 @@ MUTANTS = (
         "bonus over the played arm only",
         FullPass,
         "evaluate",
-        "rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)",
-        "played_arm_bonus(self.spec, self.bonus, theta, chunk)",
+        "rows.total(of_chunk, theta)",
+        "rows.total(lambda chunk, at: played_arm_bonus(self.spec, self.bonus, at, chunk), theta)",
         ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
         {"played_arm_bonus": played_arm_bonus},
         quick=3,

@@ -37,8 +37,8 @@ class Tuning(eqx.Module):
     factor: Float[Array, "dim dim blocks *lanes"] | None = None
     #: The curvature that the step is measured in; None where the step is absolute.
     curvature: Float[Array, "..."] | None = None
-    #: L⁻¹, made anew from the factor every round: in small dimensions a step then has only
-    #: products, where a triangular solve starts a kernel at every division.
+    #: L⁻¹, made anew from the factor every round where that pays: a step then has only products,
+    #: where a triangular solve starts a kernel at every division.
     inverse: Float[Array, "dim dim blocks *lanes"] | None = None
 
     def whiten(self, gradient: Theta) -> Theta:
