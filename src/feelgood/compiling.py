@@ -15,10 +15,11 @@ _PROGRAMS_KEPT = 128
 
 #: Options of XLA's, as pairs of a name and a value.
 Options = tuple[tuple[str, str | bool], ...]
-#: What the CPU compiler is told of a program that runs once, or for a short time: by default it
-#: does all it can, and less saves up to two thirds of the compile time.
-ONCE: Options = (("xla_backend_optimization_level", "0"), ("xla_cpu_use_fusion_emitters", False))
-BRIEFLY: Options = (("xla_backend_optimization_level", "2"), ("xla_cpu_use_fusion_emitters", False))
+#: What the CPU compiler is told of a program that runs long, for a short time, or once. XLA's fusion
+#: emitters take a quarter of the compile time and more, and our programs run no faster with them.
+LONG: Options = (("xla_cpu_use_fusion_emitters", False),)
+BRIEFLY: Options = (("xla_backend_optimization_level", "2"), *LONG)
+ONCE: Options = (("xla_backend_optimization_level", "0"), *LONG)
 #: Loops that touch at most so many bytes a pass are compiled whole.
 SMALL_LOOP_BYTES = 1_000_000
 
@@ -75,11 +76,11 @@ def compiled(
     function: Callable[..., Any],
     *args: Any,
     donate: tuple[int, ...] = (),
-    effort: Options = (),
+    effort: Options = LONG,
 ) -> tuple[Any, float]:
     """`function` compiled for the shapes of `args`, and the seconds that took (0 if known).
 
-    `effort` is `ONCE`, `BRIEFLY` or, by default, all that the compiler has.
+    `effort` is `ONCE`, `BRIEFLY` or, by default, `LONG`: all that makes a program faster.
     """
     shapes = jax.tree.map(_shape_of, args)
     leaves, structure = jax.tree.flatten(shapes)

@@ -30,15 +30,18 @@ _FEW, _PIECE = 64, 2048
 @jax.jit
 def threefry(key: Words, counter: Words) -> Words:
     """Threefry-2x32 with twenty rounds: two words of noise for each key and counter."""
-    first, second = key
+    # With the operations of `lax`: those of `jax.numpy` take twice as long to trace.
+    first, second, a, b = jnp.broadcast_arrays(*key, *counter)
     schedule = (first, second, first ^ second ^ _PARITY)
-    a, b = counter[0] + first, counter[1] + second
+    a, b = lax.add(a, first), lax.add(b, second)
     for group in range(5):
         for distance in _ROTATIONS[group % 2]:
-            a = a + b
-            b = a ^ ((b << np.uint32(distance)) | (b >> np.uint32(32 - distance)))
-        a = a + schedule[(group + 1) % 3]
-        b = b + schedule[(group + 2) % 3] + np.uint32(group + 1)
+            a = lax.add(a, b)
+            left = lax.shift_left(b, np.uint32(distance))
+            right = lax.shift_right_logical(b, np.uint32(32 - distance))
+            b = lax.bitwise_xor(a, lax.bitwise_or(left, right))
+        a = lax.add(a, schedule[(group + 1) % 3])
+        b = lax.add(b, lax.add(schedule[(group + 2) % 3], np.uint32(group + 1)))
     return a, b
 
 

@@ -166,18 +166,8 @@ def _inverse_diagonal(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim 
 def inverse_lower(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
     """L⁻¹ by forward substitution, all columns at once."""
     n = factor.shape[0]
-    if n > WRITTEN_OUT:
-        eye = jnp.eye(n).reshape(n, n, *[1] * (factor.ndim - 2))
-        return _triangular(factor[:, :, None], eye, transpose=False)
-    diagonal = _inverse_diagonal(factor)
-    zero = jnp.zeros_like(diagonal[0])
-    rows: list[list[Array]] = []
-    for i in range(len(diagonal)):
-        below = [
-            -diagonal[i] * sum(factor[i, k] * rows[k][j] for k in range(j, i)) for j in range(i)
-        ]
-        rows.append([*below, diagonal[i], *[zero] * (len(diagonal) - 1 - i)])
-    return jnp.stack([jnp.stack(row) for row in rows])
+    eye = jnp.eye(n).reshape(n, n, *[1] * (factor.ndim - 2))
+    return _triangular(factor[:, :, None], eye, transpose=False)
 
 
 def solve_upper(

@@ -159,7 +159,8 @@ class _BlockMaker(eqx.Module):
     ) -> Block:
         rounds = first + jnp.arange(self.length)
         # Round t takes its context from key 2t of the stream and its rewards from key 2t + 1.
-        see, luck = _fold_all(stream, 2 * rounds), _fold_all(stream, 2 * rounds + 1)
+        keys = _fold_all(stream, 2 * first + jnp.arange(2 * self.length))
+        see, luck = keys[:, ::2], keys[:, 1::2]
         turns = jnp.broadcast_to(rounds, see.shape)
 
         def each(function: Callable[..., Any]) -> Callable[..., Any]:
