@@ -15,8 +15,8 @@ _PROGRAMS_KEPT = 128
 
 #: Options of XLA's, as pairs of a name and a value.
 Options = tuple[tuple[str, str | bool], ...]
-#: What the CPU compiler is told of a program that runs long, for a short time, or once. XLA's fusion
-#: emitters take a quarter of the compile time and more, and our programs run no faster with them.
+#: What the CPU compiler is told of a program that runs long, for a short time, or once. XLA's
+#: fusion emitters take a quarter of the compile time, and our programs run no faster with them.
 LONG: Options = (("xla_cpu_use_fusion_emitters", False),)
 BRIEFLY: Options = (("xla_backend_optimization_level", "2"), *LONG)
 ONCE: Options = (("xla_backend_optimization_level", "0"), *LONG)

@@ -33,16 +33,8 @@ from proofs.targets import (
 )
 
 from feelgood import TESTBEDS, Spec
-from feelgood.bonus import (
-    CHUNK,
-    Anchored,
-    Columns,
-    FeelGood,
-    FullPass,
-    Products,
-    Pruned,
-    SmoothedFeelGood,
-)
+from feelgood.bonus import CHUNK, Anchored, FeelGood, FullPass, Pruned, SmoothedFeelGood
+from feelgood.bonus_layouts import Columns, Products
 from feelgood.energy import Target
 from feelgood.policies.thompson import Thompson, ThompsonState
 from feelgood.types import Likelihood

@@ -11,16 +11,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood import history, lanes, models
-from feelgood.bonus import (
-    Columns,
-    Evaluator,
-    FeelGood,
-    FullPass,
-    Products,
-    Pruned,
-    Subsampled,
-    Theta,
-)
+from feelgood.bonus import Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
+from feelgood.bonus_layouts import Columns, Products
 from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError
 from feelgood.history import PieceGrams, Rows, Stats
