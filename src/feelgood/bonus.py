@@ -38,6 +38,7 @@ from feelgood.history import (
     row_scores,
     sizes_up_to,
     smallest_size,
+    total_of,
 )
 from feelgood.settings import setting
 from feelgood.types import Number, Spec
@@ -165,7 +166,7 @@ def rows_bonus(
     else:
         best, hot = best_arm(scores)
         gradient = contract(hot * (bonus.slope(best) * valid), contexts)
-    return jnp.sum(bonus.phi(best) * valid, axis=-1), gradient
+    return total_of(bonus.phi(best), valid), gradient
 
 
 class Evaluator(eqx.Module):
@@ -244,7 +245,7 @@ class FullPass(Evaluator):
         def of_chunk(chunk: Chunk, theta: Theta) -> Value:
             assert chunk.contexts is not None
             best = highest(row_scores(self.spec, theta, chunk.contexts))
-            return jnp.sum(self.bonus.phi(best) * chunk.valid, axis=-1)
+            return total_of(self.bonus.phi(best), chunk.valid)
 
         return rows.total(of_chunk, theta), memo
 

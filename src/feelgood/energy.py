@@ -31,6 +31,7 @@ from feelgood.history import (
     frobenius,
     played_scores,
     random_piece,
+    total_of,
 )
 from feelgood.types import Likelihood, Number, Spec
 
@@ -224,7 +225,7 @@ class Energy(eqx.Module):
         assert chunk.features is not None
         scores, block = played_scores(self.spec, theta, chunk.features, chunk.arms)
         weights = block * (self.loss_slope(scores, chunk.rewards) * chunk.valid)
-        value = jnp.sum(self.loss(scores, chunk.rewards) * chunk.valid, axis=-1)
+        value = total_of(self.loss(scores, chunk.rewards), chunk.valid)
         return value, contract(weights, chunk.features)
 
 

@@ -326,6 +326,19 @@ def played_scores(
     return lanes.pick(every, hot), hot
 
 
+def total_of(
+    values: Float[Array, "*lanes width"], valid: Float[Array, "... width"]
+) -> Float[Array, "*lanes"]:
+    """Σ over the valid rounds.
+
+    A long one is a product with the mask: a sum must add its terms in order, and all that it is
+    fused with is then computed one by one as well.
+    """
+    if values.size <= SMALL_PRODUCT:
+        return jnp.sum(values * valid, axis=-1)
+    return jnp.einsum("...t,...t->...", values, valid, precision=lax.Precision.HIGHEST)
+
+
 def contract(
     weights: Float[Array, "blocks *lanes width"], x: Float[Array, "dim *lanes width"]
 ) -> Float[Array, "dim blocks *lanes"]:
