@@ -3,7 +3,9 @@
 import importlib
 import threading
 import tracemalloc
+from collections import OrderedDict
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +14,12 @@ import pytest
 from toys import Biased, Coins
 
 import feelgood
-from feelgood import AGENTS, FeelgoodError, lanes
+from feelgood import AGENTS, FeelgoodError, compiling, history, lanes
 from feelgood.policies import LinTS, Uniform
+from feelgood.policies.thompson import Thompson
+from feelgood.protocols import Testbed
 from feelgood.simulate import AGENT, Outcome, environment, seed_array, seed_keys, simulate
-from feelgood.testbeds import Linear
+from feelgood.testbeds import Linear, Logistic
 
 engine = importlib.import_module("feelgood.simulate")  # the name is a function, too
 TINY = Linear(parameters=6, arms=3)
@@ -167,3 +171,33 @@ def test_lane_keys_put_settings_outside_and_seeds_inside() -> None:
     np.testing.assert_array_equal(
         jax.random.key_data(each), jax.random.key_data(keys[jnp.asarray([0, 1, 0, 1])])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "testbed"), [("fgmalats", TINY), ("psfghmcts", Logistic(dim=4, arms=20))]
+)
+def test_chains_are_the_same_in_the_layouts_of_an_accelerator(
+    name: str, testbed: Testbed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Up to rounding, which is too small to change a choice in so few rounds."""
+    policies = [AGENTS[name].build({"lam": lam, "b": 0.3}) for lam in (0.1, 0.5)]
+    used: list[str] = []
+    real = Thompson._evaluator
+
+    def noted(self: Thompson, *args: Any) -> Any:
+        evaluator = real(self, *args)
+        used.append(type(evaluator).__name__)
+        return evaluator
+
+    def play() -> Outcome:
+        monkeypatch.setattr(compiling, "_programs", OrderedDict())
+        return simulate(testbed, policies, rounds=60, seeds=[3, 4, 5])
+
+    alone = play()
+    for module in (history, engine):
+        monkeypatch.setattr(module, "on_accelerator", lambda: True)
+    monkeypatch.setattr(Thompson, "_evaluator", noted)
+    together = play()
+    assert ("Products" if testbed.spec.shared else "Columns") in used
+    np.testing.assert_array_equal(together.arm_counts, alone.arm_counts)
+    np.testing.assert_allclose(together.final_regret, alone.final_regret, rtol=1e-5)
