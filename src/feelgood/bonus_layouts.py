@@ -40,7 +40,7 @@ class Columns(FullPass):
         group = (self.settings, theta.shape[2] // self.settings)
         by_seed = theta.reshape(dim, arms, *group)[..., None]
         bonus = jax.tree.map(lambda x: x.reshape(group) if x.ndim else x, self.bonus)
-        valid = (jnp.arange(rows.capacity) < rows.filled).astype(jnp.float32)
+        valid = rows.slice(0, rows.capacity).valid
         columns = [column[None] for column in memo]
 
         def score(arm: int) -> Array:
@@ -114,8 +114,9 @@ class Products(FullPass):
         return best, winner
 
     def _parts(self, rows: Rows) -> tuple[FeelGood, Float[Array, " room"]]:
+        """The bonus by seed and setting, and which rounds count."""
         bonus = jax.tree.map(lambda x: self._grouped(x) if x.ndim else x, self.bonus)
-        return bonus, (jnp.arange(rows.capacity) < rows.filled).astype(jnp.float32)
+        return bonus, rows.slice(0, rows.capacity).valid
 
     def evaluate(
         self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]

@@ -150,7 +150,7 @@ class Thompson(Policy):
             step = self.step / (state.data.count + 1.0)
         factor, inverse = state.factor, None
         # L⁻¹ costs as much as dim solves, of which a step needs two.
-        if factor is not None and factor.shape[0] <= max(lanes.WRITTEN_OUT, 2 * self.steps):
+        if factor is not None and factor.shape[0] <= 2 * self.steps:
             inverse = lanes.inverse_lower(factor)
         return Tuning(
             step=step, beta=self.beta, factor=factor, curvature=curvature, inverse=inverse
