@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
@@ -16,32 +17,48 @@ from feelgood.testbeds import Linear
 
 UPDATES = 1_000_000
 
+Update = Callable[[jax.Array, jax.Array], jax.Array]
+DIM, CHUNK, RHO = 4, 100_000, 0.01
 
-def test_a_million_updates_agree_with_a_fresh_float64_factor() -> None:
-    """The same contexts summed in float64 on the host and factored once: 1e-3 relative."""
-    dim, chunk, rho = 4, 100_000, 0.01
+
+def after_a_million(update: Update, start: float) -> tuple[np.ndarray, np.ndarray]:
+    """`start` · I after a million updates, and what ρI + Σ x xᵀ is in float64 on the host."""
 
     @jax.jit
     def contexts(i: jax.Array) -> jax.Array:
         stretch = jnp.asarray([1.0, 0.5, 0.1, 0.03])
-        return stretch * jax.random.normal(jax.random.fold_in(jax.random.key(0), i), (chunk, dim))
+        return stretch * jax.random.normal(jax.random.fold_in(jax.random.key(0), i), (CHUNK, DIM))
 
     @jax.jit
-    def learn(factor: jax.Array, xs: jax.Array) -> jax.Array:
-        return jax.lax.scan(lambda f, x: (lanes.rank_one_update(f, x), None), factor, xs)[0]
+    def learn(matrix: jax.Array, xs: jax.Array) -> jax.Array:
+        return jax.lax.scan(lambda m, x: (update(m, x), None), matrix, xs)[0]
 
-    factor = jnp.sqrt(rho) * jnp.eye(dim)
-    gram = rho * np.eye(dim)
-    for i in range(UPDATES // chunk):
+    matrix = start * jnp.eye(DIM)
+    gram = RHO * np.eye(DIM)
+    for i in range(UPDATES // CHUNK):
         xs = contexts(jnp.asarray(i))
-        factor = learn(factor, xs)
+        matrix = learn(matrix, xs)
         gram += np.asarray(xs, np.float64).T @ np.asarray(xs, np.float64)
+    return np.asarray(matrix, np.float64), gram
+
+
+def test_a_million_updates_agree_with_a_fresh_float64_factor() -> None:
+    """The same contexts summed in float64 and factored once: 1e-3 relative."""
+    factor, gram = after_a_million(lanes.rank_one_update, RHO**0.5)
     fresh = np.linalg.cholesky(gram)
-    error = np.linalg.norm(np.asarray(factor, np.float64) - fresh) / np.linalg.norm(fresh)
+    error = np.linalg.norm(factor - fresh) / np.linalg.norm(fresh)
     assert error < 1e-3
     # Entry by entry too, relative to the row: small directions must not drown in large ones.
     rows = np.linalg.norm(fresh, axis=1, keepdims=True)
-    assert np.abs((np.asarray(factor) - fresh) / rows).max() < 1e-3
+    assert np.abs((factor - fresh) / rows).max() < 1e-3
+
+
+def test_a_million_updates_of_an_inverse_root_leave_a_good_preconditioner() -> None:
+    """BᵀB V = I in every direction, to 1 %: a preconditioner needs no more."""
+    root, gram = after_a_million(lanes.inverse_root_update, RHO**-0.5)
+    white = root @ np.linalg.cholesky(gram)
+    spectrum = np.linalg.eigvalsh(white.T @ white)
+    assert np.abs(spectrum - 1).max() < 0.01
 
 
 @pytest.mark.slow

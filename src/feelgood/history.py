@@ -356,7 +356,7 @@ def frobenius(gram: Float[Array, "dim dim blocks *lanes"]) -> Float[Array, "bloc
 def scaled_identity(
     spec: Spec, scale: Number, shape: tuple[int, ...]
 ) -> Float[Array, "dim dim blocks *lanes"]:
-    """√scale · I, the Cholesky factor of scale · I, for every block."""
+    """√scale · I, a square root of scale · I, for every block."""
     eye = jnp.eye(spec.dim).reshape(spec.dim, spec.dim, *([1] * (1 + len(shape))))
     return jnp.broadcast_to(
         jnp.sqrt(scale) * eye, (spec.dim, spec.dim, spec.blocks, *shape)
@@ -385,6 +385,16 @@ def update_factor(
         current, row, white = lax.optimization_barrier((_of_block(factor, block), row, white))
         updated = lanes.rank_one_from_solution(current, row, white)
     return jnp.where(block > 0, updated[:, :, None], factor)
+
+
+def update_inverse_root(
+    root: Float[Array, "dim dim blocks *lanes"],
+    x: Float[Array, "dim *lanes"],
+    block: Float[Array, "blocks *lanes"],
+) -> Float[Array, "dim dim blocks *lanes"]:
+    """B with BᵀB = V⁻¹ of the played block, after V has become V + x xᵀ."""
+    updated = lanes.inverse_root_update(_of_block(root, block), x)
+    return jnp.where(block > 0, updated[:, :, None], root)
 
 
 def _of_block(

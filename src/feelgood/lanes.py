@@ -163,13 +163,6 @@ def _inverse_diagonal(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim 
     return lax.optimization_barrier(1.0 / diagonal)
 
 
-def inverse_lower(factor: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
-    """L⁻¹ by forward substitution, all columns at once."""
-    n = factor.shape[0]
-    eye = jnp.eye(n).reshape(n, n, *[1] * (factor.ndim - 2))
-    return _triangular(factor[:, :, None], eye, transpose=False)
-
-
 def solve_upper(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."]
 ) -> Float[Array, "dim ..."]:
@@ -262,6 +255,24 @@ def _rank_one_loop(
 
     _, columns = lax.scan(one, vector, (jnp.arange(n), jnp.moveaxis(factor, 1, 0)))
     return jnp.moveaxis(columns, 0, 1)
+
+
+def inverse_root_update(
+    root: Float[Array, "dim dim ..."], vector: Float[Array, "dim ..."]
+) -> Float[Array, "dim dim ..."]:
+    """B' with B'ᵀB' = (V + x xᵀ)⁻¹, where BᵀB = V⁻¹.
+
+    With p = Bx: (V + x xᵀ)⁻¹ = Bᵀ(I + p pᵀ)⁻¹B, and (I + p pᵀ)^{-1/2} = I − p pᵀ/(t(1 + t)) with
+    t = √(1 + ‖p‖²). d² work without a division by what may be small; where a Cholesky factor goes
+    through its columns one after the other, this is three products.
+
+    Potter's update: Battin, "Astronautical Guidance", 1964; Bierman, "Factorization Methods for
+    Discrete Sequential Estimation", 1977, §II.
+    """
+    white = matvec(root, vector)
+    t = jnp.sqrt(1.0 + dot(white, white))
+    along = matvec(jnp.swapaxes(root, 0, 1), white) / (t * (1.0 + t))
+    return root - outer(white, along)
 
 
 def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes"]:

@@ -248,12 +248,12 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
         state.data.count,
         None if grams is None else PieceGrams(last(grams.grams), grams.size),
     )
-    factor = None if state.factor is None else last(state.factor)
+    root = None if state.root is None else last(state.root)
     mode = None if state.mode is None else Mode(*map(last, state.mode))
     return eqx.tree_at(
-        lambda s: (s.data, s.factor, s.mode),
+        lambda s: (s.data, s.root, s.mode),
         many,
-        (data, factor, mode),
+        (data, root, mode),
         is_leaf=lambda leaf: leaf is None,
     )
 

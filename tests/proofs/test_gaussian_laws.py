@@ -43,6 +43,6 @@ def test_shared_parameters_and_a_constant_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if proof_agent(name).preconditioned])
 def test_preconditioners_of_many_dimensions(name: str) -> None:
-    """Above some dimension factors are updated and solved by other means."""
+    """In twelve dimensions, after sixty updates of the preconditioner."""
     policy = proof_agent(name, steps=40)
     require(gaussian_checks(policy, LARGE, f"{name}, large", chains=8192))

@@ -38,7 +38,8 @@ class Mode(NamedTuple):
     """
 
     theta: Theta
-    factor: Float[Array, "dim dim blocks *lanes"]
+    #: B with BᵀB = (ρ/η I + Σ x xᵀ)⁻¹.
+    root: Float[Array, "dim dim blocks *lanes"]
 
 
 class ThompsonState(eqx.Module):
@@ -46,7 +47,8 @@ class ThompsonState(eqx.Module):
 
     data: Data
     chain: Any
-    factor: Float[Array, "dim dim blocks *lanes"] | None
+    #: B with BᵀB = V⁻¹, the preconditioner; None: there is none.
+    root: Float[Array, "dim dim blocks *lanes"] | None
     mode: Mode | None
     info: RoundInfo
     step: Float[Array, "*lanes"]
@@ -148,13 +150,7 @@ class Thompson(Policy):
             step = self.kernel.step_size(self.step, curvature, self.beta)
         elif self.schedule == "decay":
             step = self.step / (state.data.count + 1.0)
-        factor, inverse = state.factor, None
-        # L⁻¹ costs as much as dim solves, of which a step needs two.
-        if factor is not None and factor.shape[0] <= 2 * self.steps:
-            inverse = lanes.inverse_lower(factor)
-        return Tuning(
-            step=step, beta=self.beta, factor=factor, curvature=curvature, inverse=inverse
-        )
+        return Tuning(step=step, beta=self.beta, root=state.root, curvature=curvature)
 
     # ---- the policy ---------------------------------------------------------------------
 
@@ -181,8 +177,8 @@ class Thompson(Policy):
             rows = Rows.empty(spec, shape, all_arms=energy.needs_contexts, played=played)
         mode = None
         if self._freezes(energy):
-            factor = history.scaled_identity(spec, self.rho / self.eta, shape)
-            mode = Mode(theta=jnp.zeros_like(theta), factor=factor)
+            root = history.scaled_identity(spec, self.eta / self.rho, shape)
+            mode = Mode(theta=jnp.zeros_like(theta), root=root)
         memo = None if energy.bonus is None else energy.bonus.init(shape)
         zeros = jnp.zeros(shape)
         return ThompsonState(
@@ -193,7 +189,7 @@ class Thompson(Policy):
                 grams=grams,
             ),
             chain=self.kernel.init(theta, memo),
-            factor=history.scaled_identity(spec, self.lambda_reg, shape)
+            root=history.scaled_identity(spec, 1.0 / self.lambda_reg, shape)
             if self.preconditioned
             else None,
             mode=mode,
@@ -243,16 +239,16 @@ class Thompson(Policy):
         reward: Float[Array, "*lanes"],
     ) -> ThompsonState:
         x, block = models.played(state.spec, context, arm)
-        chain, factor, mode = state.chain, state.factor, state.mode
+        chain, root, mode = state.chain, state.root, state.mode
         energy = self._energy_of(state)
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.extend(chain.memo, context))
-        if factor is not None:
-            factor = history.update_factor(factor, x, block)
+        if root is not None:
+            root = history.update_inverse_root(root, x, block)
         if mode is not None:
-            mode = mode._replace(factor=history.update_factor(mode.factor, x, block))
+            mode = mode._replace(root=history.update_inverse_root(mode.root, x, block))
         data = state.data.add(context, x, block, arm, reward)
-        return _with(state, data=data, chain=chain, factor=factor, mode=mode)
+        return _with(state, data=data, chain=chain, root=root, mode=mode)
 
     def probe(self, state: ThompsonState) -> Float[Array, "*lanes"]:
         return jnp.sum(state.chain.theta, axis=(0, 1))
@@ -275,12 +271,16 @@ class Thompson(Policy):
         no_luck = jnp.zeros((0, *mode.theta.shape[2:]))
         _, gradient, _ = everything.evaluate((), rows, mode.theta, no_luck)
         frozen = evaluator.bonus.lam * gradient
-        pull = state.data.stats.moment + frozen / (2.0 * self.eta)
-        theta = lanes.solve_upper(mode.factor, lanes.solve_lower(mode.factor, pull))
-        return frozen, mode._replace(theta=theta)
+        # One Newton step from the old point: the minimum but for the rounding errors of the root,
+        # which the next round's step takes in.
+        stats = state.data.stats
+        pull = stats.moment + frozen / (2.0 * self.eta)
+        left = pull - lanes.matvec(stats.gram, mode.theta) - self.rho / self.eta * mode.theta
+        step = lanes.matvec(jnp.swapaxes(mode.root, 0, 1), lanes.matvec(mode.root, left))
+        return frozen, mode._replace(theta=mode.theta + step)
 
 
 def _with(state: ThompsonState, **changes: Any) -> ThompsonState:
     """The state with some fields replaced."""
-    fields = ("data", "chain", "factor", "mode", "info", "step", "spec", "settings")
+    fields = ("data", "chain", "root", "mode", "info", "step", "spec", "settings")
     return ThompsonState(**{name: changes.get(name, getattr(state, name)) for name in fields})

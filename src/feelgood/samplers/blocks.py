@@ -5,10 +5,11 @@ round (a NamedTuple with `theta` and `memo`), and an `Info` a step. Whatever a c
 target (a value, a gradient) is stale once the data have grown; `refresh` recomputes it, and the
 inner loop calls it at the start of every round.
 
-**Metric.** With a preconditioner V = L Lᵀ, the same V enters the drift, the noise and the
-Metropolis ratio. Kernels are written in whitened coordinates: `whiten(g)` is L⁻¹g and
-`unwhiten(q)` is L⁻ᵀq, so V⁻¹g = unwhiten(whiten(g)), and unwhiten(ξ) has covariance V⁻¹. Without
-a preconditioner both are the identity.
+**Metric.** With a preconditioner V⁻¹ = BᵀB, the same B enters the drift, the noise and the
+Metropolis ratio. Kernels are written in whitened coordinates: `whiten(g)` is Bg and `unwhiten(q)`
+is Bᵀq, so V⁻¹g = unwhiten(whiten(g)), and unwhiten(ξ) has covariance V⁻¹. Without a preconditioner
+both are the identity. Any B leaves the law of a kernel what it should be, so what B gathers of
+rounding errors makes a step a little longer or shorter than it might be, and nothing else.
 """
 
 from abc import abstractmethod
@@ -34,24 +35,18 @@ class Tuning(eqx.Module):
 
     step: Float[Array, "..."]
     beta: Number
-    factor: Float[Array, "dim dim blocks *lanes"] | None = None
+    #: B of the metric; None: no preconditioner.
+    root: Float[Array, "dim dim blocks *lanes"] | None = None
     #: The curvature that the step is measured in; None where the step is absolute.
     curvature: Float[Array, "..."] | None = None
-    #: L⁻¹, made anew from the factor every round where that pays: a step then has only products,
-    #: where a triangular solve starts a kernel at every division.
-    inverse: Float[Array, "dim dim blocks *lanes"] | None = None
 
     def whiten(self, gradient: Theta) -> Theta:
-        """L⁻¹ g."""
-        if self.inverse is not None:
-            return lanes.matvec(self.inverse, gradient)
-        return gradient if self.factor is None else lanes.solve_lower(self.factor, gradient)
+        """B g."""
+        return gradient if self.root is None else lanes.matvec(self.root, gradient)
 
     def unwhiten(self, white: Theta) -> Theta:
-        """L⁻ᵀ q."""
-        if self.inverse is not None:
-            return lanes.matvec(jnp.swapaxes(self.inverse, 0, 1), white)
-        return white if self.factor is None else lanes.solve_upper(self.factor, white)
+        """Bᵀ q."""
+        return white if self.root is None else lanes.matvec(jnp.swapaxes(self.root, 0, 1), white)
 
 
 class Noise(NamedTuple):
