@@ -10,6 +10,11 @@ from showdown.effects import FEWEST_SEEDS, enumeration, number
 from showdown.shelf import device_of
 
 NOT_RUN = "Cannot say: nothing was run for this."
+#: What is ranked together, and the study that ran it.
+PARTS = {
+    "Linear, logistic and wheel": "question-default",
+    "Data sets": "question-default-data",
+}
 
 
 def default_choice(book: Book) -> str:
@@ -18,23 +23,23 @@ def default_choice(book: Book) -> str:
         "What to use by default, and what does it cost?",
         "Every agent with the settings it has out of the box. Agents are ranked on every testbed "
         "seed by seed and the ranks averaged, so that no testbed counts for more.",
-        _part(book, "Linear, logistic and wheel", "question-default"),
-        _part(book, "Data sets", "question-default-data"),
+        *(_part(book, title, study) for title, study in PARTS.items()),
     )
+
+
+def advice(book: Book) -> list[tuple[str, str]]:
+    """Every part and its recommendation."""
+    parts = {title: book.shelf.of(study) for title, study in PARTS.items()}
+    return [(title, recommendation(results)) for title, results in parts.items()]
 
 
 def _part(book: Book, title: str, study: str) -> str:
     results = book.shelf.of(study)
     ranking = overall(results)
+    said = recommendation(results)
     if ranking is None:
-        return section(title, NOT_RUN, depth=3)
-    return section(
-        title,
-        recommendation(results, ranking),
-        _left_out(results),
-        _costs(results, ranking),
-        depth=3,
-    )
+        return section(title, said, depth=3)
+    return section(title, said, _left_out(results), _costs(results, ranking), depth=3)
 
 
 def _contenders(results: Sequence[AgentResult]) -> dict[str, dict[str, AgentResult]]:
@@ -84,8 +89,11 @@ def overall(results: Sequence[AgentResult]) -> Ranking | None:
     )
 
 
-def recommendation(results: Sequence[AgentResult], ranking: Ranking) -> str:
+def recommendation(results: Sequence[AgentResult]) -> str:
     """Who may be the best, and the cheapest of those."""
+    ranking = overall(results)
+    if ranking is None:
+        return NOT_RUN
     groups = _contenders(results)
     best = [s.name for s in ranking.standings if s.may_be_best]
     where = f"over {len(groups)} testbeds, {len(ranking.standings)} agents"
@@ -96,12 +104,26 @@ def recommendation(results: Sequence[AgentResult], ranking: Ranking) -> str:
     if len(best) == 1:
         return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, best[0])}."
     chosen = f"No single winner: {enumeration(names)} may be the best ({said})."
-    devices = {device_of(group[name]) for group in groups.values() for name in best}
-    if len(devices) > 1:
-        where = enumeration(sorted(devices))
-        return f"{chosen} They ran on different machines, {where}: seconds are not compared."
-    cheapest = min(best, key=lambda name: _seconds(groups, name))
-    return f"{chosen} The cheapest of them is `{cheapest}`; {_cost_text(groups, cheapest)}."
+    device, alike = _on_one_machine(groups, best)
+    if len(alike) < 2:
+        return f"{chosen} They ran on different machines: seconds are not compared."
+    cheapest = min(alike, key=lambda name: _seconds(groups, name))
+    cost = f"`{cheapest}`; {_cost_text(groups, cheapest)}."
+    if alike == best:
+        return f"{chosen} The cheapest of them is {cost}"
+    return f"{chosen} Of those that ran on {device} alone, the cheapest is {cost}"
+
+
+def _on_one_machine(
+    groups: dict[str, dict[str, AgentResult]], agents: Sequence[str]
+) -> tuple[str, list[str]]:
+    """The machine on which most of these agents ran and nowhere else, and which they are."""
+    alone: dict[str, list[str]] = {}
+    for name in agents:
+        devices = {device_of(group[name]) for group in groups.values()}
+        if len(devices) == 1:
+            alone.setdefault(devices.pop(), []).append(name)
+    return max(alone.items(), key=lambda item: len(item[1]), default=("", []))
 
 
 def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:

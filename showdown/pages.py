@@ -66,13 +66,6 @@ def in_short(book: Book) -> list[str]:
         "neural": (*questions.NEURAL, *questions.DATA_STUDIES),
     }
     bonus = [questions.headline(book, name, studies) for name, studies in kinds.items()]
-    results = book.shelf.of("question-default")
-    ranking = defaults.overall(results)
-    advice = (
-        "What to use by default: cannot say yet."
-        if ranking is None
-        else f"What to use by default: {defaults.recommendation(results, ranking)}"
-    )
     return [
         *bonus,
         tally_sentence(
@@ -86,7 +79,7 @@ def in_short(book: Book) -> list[str]:
         + (" ".join(questions.told_apart(questions.metropolis_effects(book))) or questions.NOT_RUN),
         tally_sentence("Underdamping with a right kernel", questions.underdamping_effects(book)),
         *(f"Posteriors. {s}" for s in posterior.rank_sentences(posterior.measured_runs(book))),
-        advice,
+        *(f"What to use by default. {title}: {said}" for title, said in defaults.advice(book)),
         published.share_sentence(published.comparisons(book.shelf)),
     ]
 

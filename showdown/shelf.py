@@ -122,8 +122,9 @@ def bonus_names(agent: str) -> Iterator[str]:
 
 def device_of(result: AgentResult) -> str:
     """`NVIDIA H200`, or `CPU`: machines with many cores do not say which they have."""
-    device = str(result.provenance.get("device") or "an unknown machine")
-    return "CPU" if device.startswith("cpu") else device.removesuffix(" (gpu)")
+    devices = str(result.provenance.get("device") or "an unknown machine").split(", ")
+    names = {"CPU" if d.startswith("cpu") else d.removesuffix(" (gpu)") for d in devices}
+    return " and ".join(sorted(names))
 
 
 def is_sound(result: AgentResult) -> bool:

@@ -382,22 +382,25 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
         return [("question-default", dataclasses.replace(r, run_s=seconds)) for r in runs]
 
     contest = [*everywhere("a", 0.0, 5.0), *everywhere("b", 0.0, 1.0), *everywhere("c", 9.0, 0.1)]
-    short = pages.in_short(book_of(*contest))[-2]
+    short = pages.in_short(book_of(*contest))[-3]
     assert "No single winner: `a` and `b` may be the best" in short
     assert "The cheapest of them is `b`; a round costs" in short
     study, last = contest[-3]
-    elsewhere = dataclasses.replace(last, provenance={"device": "abacus"})
-    mixed = pages.in_short(book_of(*contest[:-3], (study, elsewhere), *contest[-2:]))[-2]
-    assert "different machines, abacus and an unknown machine: seconds are not" in mixed
+    elsewhere = dataclasses.replace(last, provenance={"device": "cpu (cpu), abacus (gpu)"})
+    mixed = [*contest[:-3], (study, elsewhere), *contest[-2:]]
+    assert "different machines: seconds are not" in pages.in_short(book_of(*mixed))[-3]
+    third = pages.in_short(book_of(*mixed, *everywhere("e", 0.0, 3.0)))[-3]
+    assert "ran on an unknown machine alone, the cheapest is `e`; a round costs" in third
+    assert "CPU and abacus" in defaults.default_choice(book_of(*mixed))
     assert "10 seeds" in short
-    alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-2]
+    alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-3]
     assert "`d` has the lowest mean rank" in alone
     holed = [*contest[:-1], *everywhere("d", 9.0, 9.0)]
     ranked = defaults.default_choice(book_of(*holed))
     assert "over 2 testbeds, 3 agents" in ranked
     assert "because not every run of them has been made: `c`." in ranked
     assert defaults.overall([]) is None
-    assert "cannot say yet" in pages.in_short(book_of())[-2]
+    assert "Cannot say: nothing was run" in pages.in_short(book_of())[-3]
 
 
 def test_published_numbers_are_counted_with_their_reasons() -> None:

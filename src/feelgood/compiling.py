@@ -18,8 +18,10 @@ Options = tuple[tuple[str, str | bool], ...]
 #: What the CPU compiler is told of a program that runs long, for a short time, or once. XLA's
 #: fusion emitters take a quarter of the compile time, and our programs run no faster with them.
 LONG: Options = (("xla_cpu_use_fusion_emitters", False),)
-BRIEFLY: Options = (("xla_backend_optimization_level", "2"), *LONG)
-ONCE: Options = (("xla_backend_optimization_level", "0"), *LONG)
+#: A small program is compiled faster in one part than cut up for several threads.
+_WHOLE: Options = (("xla_cpu_parallel_codegen_split_count", "1"), *LONG)
+BRIEFLY: Options = (("xla_backend_optimization_level", "2"), *_WHOLE)
+ONCE: Options = (("xla_backend_optimization_level", "0"), *_WHOLE)
 #: Loops that touch at most so many bytes a pass are compiled whole.
 SMALL_LOOP_BYTES = 1_000_000
 

@@ -146,7 +146,10 @@ class Policy(eqx.Module):
     def redraw(
         self, key: AnyKey, state: Any
     ) -> tuple[Float[Array, "parameters *lanes"], Any] | None:
-        """Another draw of the parameters with the same data; None for agents that draw none."""
+        """Another draw of the parameters with the same data.
+
+        Agents that draw none leave it as it is here.
+        """
         del key, state
         return None
 

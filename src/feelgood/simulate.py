@@ -139,7 +139,7 @@ def _fold_all(keys: Key[Array, " seeds"], data: Int[Array, " count"]) -> Key[Arr
 def _settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[Array, " seeds"]]:
     """What stays the same in all rounds of each seed: the testbed's state and its stream of keys.
 
-    A program of its own: fused into the blocks, it would be computed again for every round.
+    Not part of the blocks: fused into them, it would be computed again for every round.
     """
     keys = _fold_all(seed_keys(seeds, ENVIRONMENT), jnp.arange(2))
     fixed, stream = jnp.unstack(keys, axis=1)
@@ -183,6 +183,12 @@ def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
 
 
 # ---- the agent ------------------------------------------------------------------------------
+
+
+def _draws(policy: Policy) -> bool:
+    """Whether a policy has draws of parameters to repeat."""
+    one = policy.one if isinstance(policy, Lifted) else policy
+    return type(one).redraw is not Policy.redraw
 
 
 class Lifted(Policy):
@@ -264,17 +270,15 @@ class Lifted(Policy):
         return self._lift(lambda policy, s: policy.health(s), state, axes=(self._axes(state),))
 
     def redraw(self, key: AnyKey, state: Any) -> tuple[Array, Any] | None:
-        axes = self._axes(state)
-
-        def again(keys: Array, state: Any, out: Any) -> Any:
-            return self._lift(
-                lambda policy, *a: policy.redraw(*a), keys, state, axes=(0, axes), out=out
-            )
-
-        each = self._each(key)
-        if jax.eval_shape(lambda keys, s: again(keys, s, -1), each, state) is None:
+        if not _draws(self.one):
             return None
-        return again(each, state, (-1, axes))
+        axes = self._axes(state)
+        return self._lift(
+            lambda policy, *a: policy.redraw(*a),
+            *(self._each(key), state),
+            axes=(0, axes),
+            out=(-1, axes),
+        )
 
 
 class Playing(NamedTuple):
@@ -319,12 +323,14 @@ def _strongly_typed(playing: Playing) -> Playing:
 
 
 class _Beginner(eqx.Module):
-    """Makes the first states of a group; a module, so that equal ones share their program."""
+    """Makes all that a group starts with; a module, so that equal ones share their program."""
 
     spec: Spec = eqx.field(static=True)
     settings: int = eqx.field(static=True)
 
-    def __call__(self, policy: Policy, seeds: UInt32[Array, " seeds"]) -> tuple[Playing, AnyKey]:
+    def __call__(
+        self, testbed: Testbed, policy: Policy, seeds: UInt32[Array, " seeds"]
+    ) -> tuple[tuple[Any, Key[Array, " seeds"]], Playing, AnyKey]:
         keys = seed_keys(seeds, AGENT)
         single = self.settings * len(keys) == 1
         shape = () if single else (self.settings * len(keys),)
@@ -333,7 +339,7 @@ class _Beginner(eqx.Module):
             state=policy.init(lanes.fold_in(chain_keys, 0), self.spec, shape),
             diverged_at=jnp.full(shape, -1, jnp.int32),
         )
-        return _strongly_typed(playing), chain_keys
+        return _settle(testbed, seeds), _strongly_typed(playing), chain_keys
 
 
 def _play(
@@ -600,18 +606,13 @@ class _GroupRun:
 
     def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
-        if self.policy.exact_draws or not self._can_redraw(playing, keys):
+        if self.policy.exact_draws or not _draws(self.policy):
             return np.full(self.chains, np.nan)
         args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
         draws = np.asarray(self._compiled(_redraw, *args, effort=BRIEFLY)(*args), np.float64)
         by_chain = draws.reshape(REDRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
         return sizes.reshape(-1, self.chains).min(axis=0)
-
-    def _can_redraw(self, playing: Playing, keys: AnyKey) -> bool:
-        if type(self.policy).redraw is Policy.redraw:
-            return False
-        return jax.eval_shape(self.policy.redraw, keys, playing.state) is not None
 
     def run(
         self,
@@ -624,11 +625,9 @@ class _GroupRun:
 
         `index` is this group's place among the groups of the run, under which it is saved.
         """
-        settle = (self.testbed, self.seeds)
-        self._settled = self._compiled(_settle, *settle, effort=ONCE)(*settle)
         begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
-        start_args = (self.policy, self.seeds)
-        playing, keys = self._compiled(begin, *start_args, effort=ONCE)(*start_args)
+        args = (self.testbed, self.policy, self.seeds)
+        self._settled, playing, keys = self._compiled(begin, *args, effort=ONCE)(*args)
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
         tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
         measured = _Measured(along, self.rounds, self.chains)

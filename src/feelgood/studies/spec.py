@@ -23,7 +23,7 @@ from feelgood.running import (
 )
 
 #: Raised when the same specification would give other results than before.
-RESULTS_VERSION = 1
+RESULTS_VERSION = 2
 #: Seeds are cut at multiples of this, so that a study that is extended keeps what it has.
 SEED_BLOCK = 10
 MAX_CELLS = 200_000
