@@ -25,7 +25,7 @@ class MALA(Kernel):
 
     The proposal is θ' = θ − h V⁻¹∇L(θ) + √(2h/β) V^{-1/2} ξ, accepted with probability
     min(1, π(θ') q(θ|θ') / (π(θ) q(θ'|θ))). The two proposal densities together give
-    ½‖ξ‖² − ½‖ξ − √(βh/2) L⁻¹(∇L(θ) + ∇L(θ'))‖² in the exponent.
+    ½‖ξ‖² − ½‖ξ − √(βh/2) B(∇L(θ) + ∇L(θ'))‖² in the exponent.
 
     Roberts and Tweedie, "Exponential convergence of Langevin distributions and their discrete
     approximations", Bernoulli 1996. `warmup_steps` steps of plain gradient descent may open every
