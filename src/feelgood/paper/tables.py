@@ -303,6 +303,13 @@ _REMARKS: tuple[tuple[Test, str], ...] = (
         "and 171 in the last 500 rounds; published are 124 and 4,629, 0.0 and 112",
     ),
     (
+        lambda n: n.testbed == "covertype" and n.agent == "neural-ucb",
+        "the published number is that of other features than the rows scaled to length 1 that fit "
+        "the published LMCTS: with standardised ones ours has 4,508 ± 30 over 5 seeds; with the "
+        "stated ones the loss and the learning rate do not reach it (seed 0: 6,308; at ten times "
+        "the rate 6,031, with the squared loss besides 5,379)",
+    ),
+    (
         lambda n: n.testbed == "adult" and n.agent in ("neural-lmcts", "neural-ucb"),
         "the published agents do no better than one that always plays the more frequent class, "
         "whose regret is 2,393; ours do: the released code trains on the first rows of the history "
