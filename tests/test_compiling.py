@@ -1,5 +1,6 @@
 """Programs are compiled once a shape, in a process and across processes."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -134,3 +135,24 @@ def test_other_errors_of_the_compiler_are_passed_on() -> None:
     wrong = (("xla_backend_optimization_level", "much"),)
     with pytest.raises(jax.errors.JaxRuntimeError, match="much"):
         compiling.compiled(lambda x: x + 2.0, jnp.zeros(3), effort=wrong)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_garbage_collector_is_as_before(enabled: bool) -> None:
+    """It rests while a program is compiled, and not longer, also where that fails."""
+    seen = []
+
+    def program(x: jax.Array) -> jax.Array:
+        seen.append(gc.isenabled())
+        return x.fail if x.ndim else x
+
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        compiling.compiled(program, jnp.ones(()))
+        with pytest.raises(AttributeError):
+            compiling.compiled(program, jnp.ones(1))
+        assert gc.isenabled() == enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [False, False]

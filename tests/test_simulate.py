@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +16,7 @@ from toys import Biased, Coins
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError, compiling, history, lanes
+from feelgood.metrics import effective_sample_size
 from feelgood.policies import LinTS, Uniform
 from feelgood.policies.thompson import Thompson
 from feelgood.protocols import Testbed
@@ -51,6 +53,31 @@ def test_a_policy_for_one_chain_is_lifted_over_seeds_and_settings() -> None:
                 np.testing.assert_array_equal(outcome.arm_counts[g, n], counts)
     alone = simulate(Coins(), agents[1], rounds=12, seeds=[9])
     np.testing.assert_array_equal(alone.arm_counts[0, 0], outcome.arm_counts[1, 1])
+
+
+@pytest.mark.parametrize("name", ["lmcts", "pfghmcts", "blackjax:barker"])
+def test_an_agent_that_draws_acts_as_alone_and_its_draws_are_repeated(name: str) -> None:
+    """The engine's draws, one a round and many at the end, against `act` and `redraw` by hand."""
+    policy, seed, rounds = AGENTS[name].build(), 3, 40
+    outcome = simulate(TINY, policy, rounds=rounds, seeds=[seed])
+    block = environment(TINY, [seed], rounds)
+    key = seed_keys(seed_array([seed]), AGENT)[0]
+    state = policy.reserve(policy.init(lanes.fold_in(key, 0), TINY.spec), rounds)
+    act, update, redraw = map(eqx.filter_jit, (policy.act, policy.update, policy.redraw))
+    arms = []
+    for t in range(rounds):
+        context = block.contexts[t, ..., 0]
+        arm, state = act(lanes.fold_in(key, t + 1), state, context)
+        state = update(state, context, arm, block.rewards[t, arm, 0])
+        arms.append(int(arm))
+    np.testing.assert_array_equal(outcome.arm_counts[0, 0], np.bincount(arms, minlength=3))
+    draws = []
+    for i in range(engine.REDRAWS):
+        theta, state = redraw(lanes.fold_in(key, rounds + 1 + i), state)
+        draws.append(np.asarray(theta, np.float64))
+    np.testing.assert_allclose(
+        outcome.ess[0, 0], effective_sample_size(np.stack(draws)).min(), rtol=1e-3
+    )
 
 
 def test_health_of_a_lifted_policy_is_recorded() -> None:

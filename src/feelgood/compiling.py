@@ -1,11 +1,13 @@
 """Compile ahead of time, once a shape, and say how long it took."""
 
+import gc
 import os
 import sys
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,18 @@ def _shape_of(leaf: Any) -> Any:
     return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=getattr(leaf, "weak_type", False))
 
 
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Without Python's garbage collector, which would go through all modules while we trace."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def compiled(
     function: Callable[..., Any],
     *args: Any,
@@ -92,8 +106,9 @@ def compiled(
             _programs.move_to_end(key)
             return _programs[key], 0.0
         start = time.perf_counter()
-        lowered = jax.jit(function, donate_argnums=donate).lower(*shapes)
-        program = _compile(lowered, effort if jax.default_backend() == "cpu" else ())
+        with _collector_paused():
+            lowered = jax.jit(function, donate_argnums=donate).lower(*shapes)
+            program = _compile(lowered, effort if jax.default_backend() == "cpu" else ())
         seconds = time.perf_counter() - start
         _programs[key] = program
         while len(_programs) > _PROGRAMS_KEPT:

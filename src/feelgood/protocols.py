@@ -148,10 +148,15 @@ class Policy(eqx.Module):
     ) -> tuple[Float[Array, "parameters *lanes"], Any] | None:
         """Another draw of the parameters with the same data.
 
-        Agents that draw none leave it as it is here.
+        Agents that draw none leave it as it is here. With `arm_of_draw` the engine calls the two
+        instead of `act`, which must come to the same, and repeats the draw at the end of a run.
         """
         del key, state
         return None
+
+    def arm_of_draw(self, state: Any, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
+        """The arm that the latest draw of `redraw` plays, in the state that it returned."""
+        raise NotImplementedError
 
 
 AGENTS: Registry[Policy] = Registry("agent")

@@ -136,14 +136,37 @@ def _fold_all(keys: Key[Array, " seeds"], data: Int[Array, " count"]) -> Key[Arr
     return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(keys, data)
 
 
+class _FirstKeys(NamedTuple):
+    """What the two streams of every seed begin with."""
+
+    fixed: Key[Array, " seeds"]
+    rounds: Key[Array, " seeds"]
+    agent: Key[Array, " seeds"]
+    agent_start: Key[Array, " seeds"]
+
+    @classmethod
+    def of(cls, seeds: UInt32[Array, " seeds"]) -> "_FirstKeys":
+        """Both streams together: each derivation by itself would be compiled again."""
+        streams = _fold_all(jax.vmap(generator.key)(seeds), jnp.arange(2))
+        folded = jax.vmap(_fold_all, (0, None))(streams, jnp.arange(2))
+        return cls(
+            fixed=folded[:, ENVIRONMENT, 0],
+            rounds=folded[:, ENVIRONMENT, 1],
+            agent=streams[:, AGENT],
+            agent_start=folded[:, AGENT, 0],
+        )
+
+
 def _settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[Array, " seeds"]]:
     """What stays the same in all rounds of each seed: the testbed's state and its stream of keys.
 
     Not part of the blocks: fused into them, it would be computed again for every round.
     """
-    keys = _fold_all(seed_keys(seeds, ENVIRONMENT), jnp.arange(2))
-    fixed, stream = jnp.unstack(keys, axis=1)
-    return jax.vmap(testbed.init)(fixed), stream
+    return _settled(testbed, _FirstKeys.of(seeds))
+
+
+def _settled(testbed: Testbed, first: _FirstKeys) -> tuple[Any, Key[Array, " seeds"]]:
+    return jax.vmap(testbed.init)(first.fixed), first.rounds
 
 
 class _BlockMaker(eqx.Module):
@@ -185,10 +208,10 @@ def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
 # ---- the agent ------------------------------------------------------------------------------
 
 
-def _draws(policy: Policy) -> bool:
-    """Whether a policy has draws of parameters to repeat."""
+def _has(policy: Policy, method: str) -> bool:
+    """Whether a policy defines this optional method."""
     one = policy.one if isinstance(policy, Lifted) else policy
-    return type(one).redraw is not Policy.redraw
+    return getattr(type(one), method) is not getattr(Policy, method)
 
 
 class Lifted(Policy):
@@ -269,8 +292,15 @@ class Lifted(Policy):
     def health(self, state: Any) -> dict[str, Array]:
         return self._lift(lambda policy, s: policy.health(s), state, axes=(self._axes(state),))
 
+    def arm_of_draw(self, state: Any, context: Float[Array, "..."]) -> Array:
+        return self._lift(
+            lambda policy, *a: policy.arm_of_draw(*a),
+            *(state, context),
+            axes=(self._axes(state), -1),
+        )
+
     def redraw(self, key: AnyKey, state: Any) -> tuple[Array, Any] | None:
-        if not _draws(self.one):
+        if not _has(self, "redraw"):
             return None
         axes = self._axes(state)
         return self._lift(
@@ -293,6 +323,8 @@ class Played(NamedTuple):
 
     arms: Int[Array, "block *lanes"]
     health: dict[str, Float[Array, "block *lanes"]]
+    #: The draws of the last round, of agents that repeat theirs.
+    draws: Float[Array, "draws parameters *lanes"] | None
 
 
 class _NoiseMaker(eqx.Module):
@@ -331,15 +363,18 @@ class _Beginner(eqx.Module):
     def __call__(
         self, testbed: Testbed, policy: Policy, seeds: UInt32[Array, " seeds"]
     ) -> tuple[tuple[Any, Key[Array, " seeds"]], Playing, AnyKey]:
-        keys = seed_keys(seeds, AGENT)
-        single = self.settings * len(keys) == 1
-        shape = () if single else (self.settings * len(keys),)
-        chain_keys = keys[0] if single else LaneKeys(keys=keys, settings=self.settings)
+        first = _FirstKeys.of(seeds)
+        single = self.settings * len(seeds) == 1
+        shape = () if single else (self.settings * len(seeds),)
+
+        def of_chains(keys: Key[Array, " seeds"]) -> AnyKey:
+            return keys[0] if single else LaneKeys(keys=keys, settings=self.settings)
+
         playing = Playing(
-            state=policy.init(lanes.fold_in(chain_keys, 0), self.spec, shape),
+            state=policy.init(of_chains(first.agent_start), self.spec, shape),
             diverged_at=jnp.full(shape, -1, jnp.int32),
         )
-        return _settle(testbed, seeds), _strongly_typed(playing), chain_keys
+        return _settled(testbed, first), _strongly_typed(playing), of_chains(first.agent)
 
 
 def _play(
@@ -351,15 +386,29 @@ def _play(
     first: Int[Array, ""],
     offset: Int[Array, ""],
     count: Int[Array, ""],
+    draws: Int[Array, ""],
 ) -> tuple[Playing, Played]:
-    """Play rounds `offset` to `offset + count` of a block whose first round is `first`."""
+    """Play rounds `offset` to `offset + count` of a block whose first round is `first`.
+
+    An agent that draws parameters acts by the last of `draws` draws: one in a round of the run.
+    """
     settings = keys.settings if isinstance(keys, LaneKeys) else 1
     length, arms = block.rewards.shape[:2]
-    blank = {
-        name: jnp.zeros((length, *value.shape), value.dtype)
-        for name, value in jax.eval_shape(policy.health, playing.state).items()
-    }
-    nothing = Played(arms=jnp.zeros((length, *playing.diverged_at.shape), jnp.int32), health=blank)
+    shape = playing.diverged_at.shape
+    # Traced once, for the shape of what it returns and for the loop.
+    redraw = jax.jit(lambda *args: args[0].redraw(*args[1:]), inline=True)
+    drawn = None
+    if _has(policy, "arm_of_draw"):
+        one_draw, _ = jax.eval_shape(redraw, policy, keys, playing.state)
+        drawn = jnp.zeros((REDRAWS, *one_draw.shape), one_draw.dtype)
+    nothing = Played(
+        arms=jnp.zeros((length, *shape), jnp.int32),
+        health={
+            name: jnp.zeros((length, *value.shape), value.dtype)
+            for name, value in jax.eval_shape(policy.health, playing.state).items()
+        },
+        draws=drawn,
+    )
 
     # As `array[i]` and `array.at[i].set(value)`, without the code for negative indices.
     def row(array: Array, i: Array) -> Array:
@@ -372,7 +421,16 @@ def _play(
         (state, diverged_at), record = carry
         t = first + i
         context = lanes.tile(row(block.contexts, i), settings)
-        if noise is None:
+        drawn = record.draws
+        if drawn is not None:
+
+            def draw(j: Int[Array, ""], carry: tuple[Any, Array]) -> tuple[Any, Array]:
+                theta, state = redraw(policy, lanes.fold_in(keys, t + 1 + j), carry[0])
+                return state, put(carry[1], theta, j)
+
+            state, drawn = lax.fori_loop(0, draws, draw, (state, drawn))
+            arm = policy.arm_of_draw(state, context)
+        elif noise is None:
             arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
         else:
             arm, state = policy.decide(lanes.tile(row(noise, i), settings), state, context)
@@ -385,24 +443,12 @@ def _play(
                 name: put(record.health[name], value, i)
                 for name, value in policy.health(state).items()
             },
+            draws=drawn,
         )
         return Playing(state, jnp.where(broken, t + 1, diverged_at)), record
 
     playing, record = lax.fori_loop(offset, offset + count, one_round, (playing, nothing))
     return _strongly_typed(playing), record
-
-
-def _redraw(
-    playing: Playing, policy: Policy, keys: AnyKey, first: Int[Array, ""]
-) -> Float[Array, "draws parameters *lanes"]:
-    """Repeated draws with the data of the last round."""
-
-    def one(state: Any, i: Int[Array, ""]) -> tuple[Any, Array]:
-        drawn = policy.redraw(lanes.fold_in(keys, first + i), state)
-        assert drawn is not None
-        return drawn[1], drawn[0]
-
-    return lax.scan(one, playing.state, jnp.arange(REDRAWS))[1]
 
 
 def _regret(
@@ -598,19 +644,26 @@ class _GroupRun:
 
     def _noise(self, keys: AnyKey, first: np.int32) -> Float[Array, "block numbers *seeds"] | None:
         """The agent's noise of a block, where it can be drawn ahead."""
-        if type(self.policy).noise is Policy.noise:
+        if not _has(self.policy, "noise"):
             return None
         make = _NoiseMaker(spec=self.testbed.spec, length=self.length)
         args = (self.policy, keys.keys if isinstance(keys, LaneKeys) else keys, first)
         return self._one_chain(self._compiled(make, *args, effort=BRIEFLY)(*args))
 
-    def _ess(self, playing: Playing, keys: AnyKey) -> Float[np.ndarray, " chains"]:
-        """Effective sample size of repeated draws at the end, of each chain's slowest parameter."""
-        if self.policy.exact_draws or not _draws(self.policy):
+    def _ess(self, playing: Playing, keys: AnyKey, block: Block) -> Float[np.ndarray, " chains"]:
+        """Effective sample size of repeated draws at the end, of each chain's slowest parameter.
+
+        One more round with many draws, of which nothing else is kept: the program that plays has
+        all it takes, and another one for this would take a quarter of the compile time. `playing`
+        is used up.
+        """
+        if not _has(self.policy, "arm_of_draw"):
             return np.full(self.chains, np.nan)
-        args = (playing, self.policy, keys, jnp.asarray(self.rounds + 1))
-        draws = np.asarray(self._compiled(_redraw, *args, effort=BRIEFLY)(*args), np.float64)
-        by_chain = draws.reshape(REDRAWS, -1, self.chains)
+        call = (playing, self.policy, keys, block, None, np.int32(self.rounds))
+        window = (np.int32(0), np.int32(1), np.int32(REDRAWS))
+        _, record = self._compiled(_play, *call, *window, donate=(0,))(*call, *window)
+        assert record.draws is not None
+        by_chain = np.asarray(record.draws, np.float64).reshape(REDRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
         return sizes.reshape(-1, self.chains).min(axis=0)
 
@@ -649,7 +702,7 @@ class _GroupRun:
             while tally.done < stop:
                 count = min(count, measured.next_after(tally.done, stop) - tally.done)
                 call = (playing, self.policy, keys, block, noise, first)
-                window = (np.int32(tally.done - start), np.int32(count))
+                window = (np.int32(tally.done - start), np.int32(count), np.int32(1))
                 program = self._compiled(_play, *call, *window, donate=(0,))
                 began = time.perf_counter()
                 playing, record = program(*call, *window)
@@ -661,14 +714,14 @@ class _GroupRun:
                     checkpoints.save(index, so_far)
                 advance(count * self.chains)
                 count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
+        diverged_at = np.array(playing.diverged_at).reshape(self.chains)
         if saved is not None and "ess" in saved:
             ess = np.array(saved["ess"])
         else:
-            ess = self._ess(playing, keys)
+            last = _leaves(playing, self._room(self.rounds - 1)) if checkpoints is not None else {}
+            ess = self._ess(playing, keys, block)
             if checkpoints is not None:
-                last = _leaves(playing, self._room(self.rounds - 1))
                 checkpoints.save(index, {**tally.save(), **measured.save(), **last, "ess": ess})
-        diverged_at = np.asarray(playing.diverged_at).reshape(self.chains)
         return _Finished(tally, measured, diverged_at, ess, self.compile_s)
 
     def _room(self, round_: int) -> int:
@@ -722,7 +775,7 @@ def _leaves(playing: Playing, room: int) -> dict[str, np.ndarray]:
 
     def plain(leaf: Array) -> np.ndarray:
         is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-        return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
+        return np.array(jax.random.key_data(leaf) if is_key else leaf)
 
     leaves = {f"leaf.{i}": plain(leaf) for i, leaf in enumerate(jax.tree.leaves(playing))}
     return {**leaves, "room": np.asarray(room)}

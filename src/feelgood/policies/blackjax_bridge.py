@@ -179,7 +179,10 @@ class BlackjaxThompson(Policy):
     ) -> tuple[Int[Array, ""], BlackjaxState]:
         assert isinstance(key, jax.Array)
         state = self._draw(key, state)
-        return jnp.argmax(models.scores(state.spec, state.theta, context), axis=0), state
+        return self.arm_of_draw(state, context), state
+
+    def arm_of_draw(self, state: BlackjaxState, context: Float[Array, "..."]) -> Int[Array, ""]:
+        return jnp.argmax(models.scores(state.spec, state.theta, context), axis=0)
 
     def update(
         self,

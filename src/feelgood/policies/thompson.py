@@ -228,8 +228,12 @@ class Thompson(Policy):
         self, key: AnyKey, state: ThompsonState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], ThompsonState]:
         state = self.draw(key, state)
-        scores = models.scores(state.spec, state.chain.theta, context)
-        return jnp.argmax(scores, axis=0), state
+        return self.arm_of_draw(state, context), state
+
+    def arm_of_draw(
+        self, state: ThompsonState, context: Float[Array, "..."]
+    ) -> Int[Array, "*lanes"]:
+        return jnp.argmax(models.scores(state.spec, state.chain.theta, context), axis=0)
 
     def update(
         self,
