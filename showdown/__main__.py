@@ -1,4 +1,4 @@
-"""`python -m showdown collect | pages`."""
+"""`python -m showdown missing | fill | collect | pages`."""
 
 import sys
 from pathlib import Path
@@ -11,18 +11,70 @@ from feelgood.errors import FeelgoodError
 ROOT = Path(__file__).resolve().parents[1]
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the small files.")]
+StudiesOption = Annotated[Path, typer.Option(help="Folder of study files.")]
+StudyOption = Annotated[str | None, typer.Option(help="Of this study only.")]
+TestbedOption = Annotated[str | None, typer.Option(help="On this testbed only.")]
+AgentOption = Annotated[str | None, typer.Option(help="Of this agent only.")]
+
+
+@app.command()
+def missing(
+    study: StudyOption = None,
+    testbed: TestbedOption = None,
+    agent: AgentOption = None,
+    studies: StudiesOption = ROOT / "studies",
+    results: ResultsOption = ROOT / "results",
+) -> None:
+    """List what the studies ask for and results/ lacks."""
+    from showdown.filling import Wanted, listed, missing_study
+
+    left = missing_study(studies, results, Wanted(study, testbed, agent), _note)
+    for name, player, settings, seeds in listed(left.cells) if left else ():
+        several = f"{settings} settings, " if settings > 1 else ""
+        typer.echo(f"{name} {player}: {several}{seeds} runs")
+    typer.echo(f"{sum(len(c.seeds) for c in left.cells) if left else 0} runs are missing")
+
+
+@app.command()
+def fill(
+    store: Annotated[Path, typer.Argument(help="Where the results go, for `collect`.")],
+    study: StudyOption = None,
+    testbed: TestbedOption = None,
+    agent: AgentOption = None,
+    workers: Annotated[int | None, typer.Option(help="As of `feelgood study run`.")] = None,
+    studies: StudiesOption = ROOT / "studies",
+    results: ResultsOption = ROOT / "results",
+) -> None:
+    """Run what is missing, or part of it; interrupted, it goes on where it was."""
+    from feelgood.cli.app import errors
+    from feelgood.cli.progress import study_watcher
+    from feelgood.studies import run_study
+    from showdown.filling import Wanted, missing_study
+
+    left = missing_study(studies, results, Wanted(study, testbed, agent), _note)
+    if left is None:
+        typer.echo("nothing of this is missing")
+        return
+    with study_watcher(errors) as watcher:
+        outcome = run_study(left, store, workers=workers, watcher=watcher)
+    typer.echo(f"{store}: {outcome.done} of {len(left.cells)} cells are there")
+    if outcome.failures:
+        raise FeelgoodError(
+            f"{outcome.missing} cells could not be run; the first: "
+            f"{next(iter(outcome.failures.items()))}."
+        )
 
 
 @app.command()
 def collect(
     stores: Annotated[list[Path], typer.Argument(help="Stores that studies have written.")],
-    studies: Annotated[Path, typer.Option(help="Folder of study files.")] = ROOT / "studies",
+    studies: StudiesOption = ROOT / "studies",
     results: ResultsOption = ROOT / "results",
 ) -> None:
     """Put what the studies ask for into results/, beside what is there."""
     from showdown.collecting import collect as gather
 
-    done = gather(stores, studies, results, note=lambda text: typer.echo(text, err=True))
+    done = gather(stores, studies, results, note=_note)
     size = sum(file.stat().st_size for file in done.files) / 1e6
     typer.echo(
         f"{results}: {done.results} results, {done.seeds} seeds, {size:.2f} MB; "
@@ -40,6 +92,10 @@ def pages(
 
     for path in write_pages(results, out):
         typer.echo(f"wrote {path}")
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)
 
 
 def main() -> None:

@@ -1,0 +1,73 @@
+"""What the studies ask for and `results/` lacks, as one study that may be run in pieces."""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from feelgood.errors import FeelgoodError
+from feelgood.report.matching import run_key
+from feelgood.studies import Cell, Study, read_study
+from showdown import keeping
+
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """Which part of what is missing: by the name of a study, a testbed or an agent; None: all."""
+
+    study: str | None = None
+    testbed: str | None = None
+    agent: str | None = None
+
+    def holds(self, study: str, cell: Cell) -> bool:
+        """Whether this cell of a study is part of it."""
+        pairs = ((self.study, study), (self.testbed, cell.testbed), (self.agent, cell.agent))
+        return all(wanted in (None, name) for wanted, name in pairs)
+
+
+def missing_study(
+    studies: Path,
+    folder: Path,
+    wanted: Wanted,
+    note: Callable[[str], None] = lambda text: None,
+) -> Study | None:
+    """The seeds that no row of the folder holds, each once however many studies ask for it.
+
+    A study whose data set is not on this machine is named and left out. None: nothing is missing.
+    """
+    here = _seeds_here(folder)
+    cells: dict[str, Cell] = {}
+    for file in sorted(studies.glob("*.toml")):
+        if wanted.study not in (None, file.stem):
+            continue
+        try:
+            study = read_study(file).study
+        except FeelgoodError as error:
+            note(f"{error} {file.stem} is left out.")
+            continue
+        for cell in study.cells:
+            key = (run_key(cell), cell.posterior_every is not None)
+            seeds = tuple(seed for seed in cell.seeds if seed not in here.get(key, ()))
+            if seeds and wanted.holds(file.stem, cell):
+                left = dataclasses.replace(cell, seeds=seeds)
+                cells[left.id] = left
+    return Study("missing", tuple(cells.values())) if cells else None
+
+
+def _seeds_here(folder: Path) -> dict[tuple[str, bool], set[int]]:
+    """Seeds by what was run; those whose posterior was measured a second time under True."""
+    seeds: dict[tuple[str, bool], set[int]] = {}
+    for row in keeping.read_rows(folder):
+        for measured in (False, True):
+            if not measured or row["posterior"] is not None:
+                key = (keeping.key_of_row(row), measured)
+                seeds.setdefault(key, set()).add(row["seed"])
+    return seeds
+
+
+def listed(cells: Sequence[Cell]) -> Iterator[tuple[str, str, int, int]]:
+    """Testbed, agent, settings and seeds over all of them, in order."""
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.testbed, cell.agent), []).append(cell)
+    for (testbed, agent), own in groups.items():
+        yield testbed, agent, len({run_key(c) for c in own}), sum(len(c.seeds) for c in own)
