@@ -35,7 +35,7 @@ def missing_study(
     A study whose data set is not on this machine is named and left out. None: nothing is missing.
     """
     here = _seeds_here(folder)
-    cells: dict[str, Cell] = {}
+    cells: list[Cell] = []
     for file in sorted(studies.glob("*.toml")):
         if wanted.study not in (None, file.stem):
             continue
@@ -48,9 +48,9 @@ def missing_study(
             key = (run_key(cell), cell.posterior_every is not None)
             seeds = tuple(seed for seed in cell.seeds if seed not in here.get(key, ()))
             if seeds and wanted.holds(file.stem, cell):
-                left = dataclasses.replace(cell, seeds=seeds)
-                cells[left.id] = left
-    return Study("missing", tuple(cells.values())) if cells else None
+                cells.append(dataclasses.replace(cell, seeds=seeds))
+                here.setdefault(key, set()).update(seeds)
+    return Study("missing", tuple(cells)) if cells else None
 
 
 def _seeds_here(folder: Path) -> dict[tuple[str, bool], set[int]]:

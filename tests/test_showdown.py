@@ -29,6 +29,7 @@ from showdown import (
 from showdown.book import Book
 from showdown.collecting import collect
 from showdown.effects import Word, effect
+from showdown.filling import Wanted, listed, missing_study
 from showdown.keeping import Kept
 from showdown.shelf import Shelf, unpreconditioned, unsmoothed, without_bonus
 from showdown.slimming import MARGIN, roomy, slim
@@ -206,6 +207,49 @@ def test_stores_become_small_files(tmp_path: Path) -> None:
     (kept,) = keeping.read(folder)
     assert (kept.result.agent, kept.result.rounds) == ("lmcts", 400)
     assert kept.numbers, "shorter than published, and yet beside it"
+
+
+def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
+    """Seeds that are here are not run again; a run that was not measured is none."""
+    studies, folder, store = tmp_path / "studies", tmp_path / "results", tmp_path / "store"
+    studies.mkdir()
+    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
+    (studies / "mine.toml").write_text(text + "seeds = 12\n")
+    (studies / "twice.toml").write_text(text + "seeds = 3\n")
+    (studies / "measured.toml").write_text(
+        'testbeds = ["linear-20"]\nagents = ["lmcts"]\nrounds = 8\nposterior_every = 4\n'
+    )
+    (studies / "elsewhere.toml").write_text('testbeds = ["nowhere-3"]\nagents = ["lints"]\n')
+    notes: list[str] = []
+
+    def left(*words: str | None) -> list[tuple[str, str, int, int]]:
+        study = missing_study(studies, folder, Wanted(*words), notes.append)
+        return [] if study is None else list(listed(study.cells))
+
+    everything = ("mine", None, None)
+    beds, agents = ("linear-20", "linear-40"), ("lints", "lmcts")
+    assert left(*everything) == [(bed, agent, 1, 12) for bed in beds for agent in agents]
+    assert left(None, "linear-40", "lints") == [("linear-40", "lints", 1, 12)]
+    assert left("measured") == [("linear-20", "lmcts", 1, 10)]
+    assert "nowhere-3" in notes[0]
+
+    def showdown(*words: str) -> list[str]:
+        where = ["--study", "mine", "--studies", str(studies), "--results", str(folder)]
+        command = [sys.executable, "-m", "showdown", *words, *where]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    part = ("fill", str(store), "--testbed", "linear-20")
+    assert showdown(*part) == [f"{store}: 4 of 4 cells are there"]
+    collect([store], studies, folder)
+    assert left(*everything) == [("linear-40", agent, 1, 12) for agent in agents]
+    assert left("measured") == [("linear-20", "lmcts", 1, 10)]
+    assert showdown(*part) == ["nothing of this is missing"]
+    assert showdown("missing") == [
+        "linear-40 lints: 12 runs",
+        "linear-40 lmcts: 12 runs",
+        "24 runs are missing",
+    ]
 
 
 def test_measures_come_from_one_run_and_seconds_from_the_other(tmp_path: Path) -> None:
