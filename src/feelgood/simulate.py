@@ -13,6 +13,7 @@ changes nobody else. All settings of a sweep share their seed's noise.
 go on.
 """
 
+import functools
 import math
 import os
 import threading
@@ -395,8 +396,12 @@ def _play(
     settings = keys.settings if isinstance(keys, LaneKeys) else 1
     length, arms = block.rewards.shape[:2]
     shape = playing.diverged_at.shape
-    # Traced once, for the shape of what it returns and for the loop.
-    redraw = jax.jit(lambda *args: args[0].redraw(*args[1:]), inline=True)
+
+    # Compiled functions are traced once: here for the shape of a draw, below for the loop.
+    @functools.partial(jax.jit, inline=True)
+    def redraw(policy: Policy, key: AnyKey, state: Any) -> Any:
+        return policy.redraw(key, state)
+
     drawn = None
     if _has(policy, "arm_of_draw"):
         one_draw, _ = jax.eval_shape(redraw, policy, keys, playing.state)
