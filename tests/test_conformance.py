@@ -15,19 +15,12 @@ from registered import built
 
 import feelgood  # noqa: F401  (fills the registries)
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Testbed, compiling, lanes
+from feelgood.environment import AGENT, Block, environment, seed_array, seed_keys
 from feelgood.lanes import LaneKeys
+from feelgood.lifting import Lifted
 from feelgood.registry import Entry
 from feelgood.settings import Setting
-from feelgood.simulate import (
-    AGENT,
-    Block,
-    Lifted,
-    _play,
-    environment,
-    seed_array,
-    seed_keys,
-    simulate,
-)
+from feelgood.simulate import _play, simulate
 from feelgood.testbeds import Linear, Logistic
 
 PROBLEMS: dict[str, Testbed] = {

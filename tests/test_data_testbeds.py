@@ -15,9 +15,10 @@ from scipy import stats
 
 from feelgood import TESTBEDS, FeelgoodError, Spec, Testbed
 from feelgood.datasets import DataAbsent, load
+from feelgood.environment import environment
 from feelgood.policies import Uniform
 from feelgood.registry import Registry
-from feelgood.simulate import environment, simulate
+from feelgood.simulate import simulate
 from feelgood.testbeds import Classification, Payoffs
 from feelgood.testbeds.financial import portfolio_weights
 from feelgood.testbeds.shuffling import shuffle_key, shuffled_row

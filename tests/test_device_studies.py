@@ -18,9 +18,10 @@ import pytest
 from test_resume import _workers, arrays, assert_same_bytes
 
 from feelgood.errors import FeelgoodError
+from feelgood.grouping import on_cores
 from feelgood.memory import GIB, VARIABLE, memory_limit
 from feelgood.protocols import AGENTS, TESTBEDS
-from feelgood.simulate import Outcome, _on_cores, simulate
+from feelgood.simulate import Outcome, simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines import Event, LocalEngine, Note
@@ -295,7 +296,7 @@ def test_linear_agents_are_cut_by_memory_too(
     policy = AGENTS["lints"].build({})
     monkeypatch.setenv(VARIABLE, for_chains(policy, testbed, chains))
     heard: list[str] = []
-    groups, workers = _on_cores(
+    groups, workers = on_cores(
         *(policy, testbed.spec, policy.memory(testbed.spec, ROUNDS), memory_limit()),
         *(1, 5, 2, heard.append),
     )

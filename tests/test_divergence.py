@@ -13,8 +13,9 @@ from toys import Coins, Doomed, LanedDoomed
 import feelgood
 from feelgood import Status, lanes
 from feelgood.cli import output
+from feelgood.environment import AGENT, seed_array, seed_keys
 from feelgood.results import AgentResult, RunResult
-from feelgood.simulate import AGENT, seed_array, seed_keys, simulate
+from feelgood.simulate import simulate
 
 ROUNDS, SEEDS, VICTIM = 40, (3, 5, 8), 1
 

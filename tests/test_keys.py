@@ -10,17 +10,17 @@ from toys import Witness
 import feelgood
 from feelgood import TESTBEDS
 from feelgood.compiling import BRIEFLY, ONCE, compiled
-from feelgood.simulate import (
+from feelgood.environment import (
     AGENT,
     ENVIRONMENT,
     Block,
-    _BlockMaker,
-    _settle,
+    BlockMaker,
     environment,
     seed_array,
     seed_keys,
-    simulate,
+    settle,
 )
+from feelgood.simulate import simulate
 from feelgood.testbeds import Linear, Logistic
 
 TINY = Linear(parameters=6, arms=3)
@@ -49,9 +49,9 @@ def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
 def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
     testbed, seeds = built(TESTBEDS[name]), seed_array([7, 8])
     whole = environment(testbed, [7, 8], 20)
-    settled = compiled(_settle, testbed, seeds, effort=ONCE)[0](testbed, seeds)
+    settled = compiled(settle, testbed, seeds, effort=ONCE)[0](testbed, seeds)
     args = (testbed, *settled, jnp.asarray(9))
-    part = compiled(_BlockMaker(length=6), *args, effort=BRIEFLY)[0](*args)
+    part = compiled(BlockMaker(length=6), *args, effort=BRIEFLY)[0](*args)
     equal(part, jax.tree.map(lambda x: x[9:15], whole))
     assert not np.array_equal(whole.contexts[0], whole.contexts[1]), "rounds must differ"
 

@@ -12,6 +12,8 @@ import pytest
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, simulate
 from feelgood.bonus import FeelGood, SmoothedFeelGood
+from feelgood.grouping import that_fit
+from feelgood.lifting import Lifted
 from feelgood.memory import chains_that_fit
 from feelgood.network_energy import Memory, NetworkEnergy, NetworkLandscape
 from feelgood.networks import Network
@@ -23,7 +25,6 @@ from feelgood.policies.neural_linear import NeuralLinear
 from feelgood.policies.neural_mcmc import NeuralThompson
 from feelgood.replay import Batch, Replay
 from feelgood.samplers import LMC, MALA
-from feelgood.simulate import Lifted, _that_fit
 from feelgood.testbeds import Linear
 
 SPEC = Spec(arms=3, dim=2)
@@ -339,7 +340,7 @@ def test_presets_fit_their_agents(name: str) -> None:
 
 def test_chains_that_do_not_fit_run_in_parts() -> None:
     heard: list[str] = []
-    split = functools.partial(_that_fit, notify=heard.append)
+    split = functools.partial(that_fit, notify=heard.append)
     assert len(split(100, None, 4, 5)) == 1
     assert len(split(100, 2000, 4, 5)) == 1
     assert not heard

@@ -16,11 +16,12 @@ from toys import Biased, Coins
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError, compiling, history, lanes
+from feelgood.environment import AGENT, environment, seed_array, seed_keys
 from feelgood.metrics import effective_sample_size
 from feelgood.policies import LinTS, Uniform
 from feelgood.policies.thompson import Thompson
 from feelgood.protocols import Testbed
-from feelgood.simulate import AGENT, Outcome, environment, seed_array, seed_keys, simulate
+from feelgood.simulate import Outcome, simulate
 from feelgood.testbeds import Linear, Logistic
 
 engine = importlib.import_module("feelgood.simulate")  # the name is a function, too
@@ -121,7 +122,7 @@ def test_results_do_not_depend_on_workers_or_on_how_the_run_is_cut(
     monkeypatch.setattr(engine, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
     same(reference, simulate(TINY, agent, rounds=150, seeds=range(4), workers=1))
     for block in (64, 7):
-        monkeypatch.setattr(engine, "MAX_BLOCK", block)
+        monkeypatch.setattr("feelgood.environment.MAX_BLOCK", block)
         same(reference, simulate(TINY, agent, rounds=150, seeds=range(4), workers=1))
 
 

@@ -9,8 +9,9 @@ from scipy import stats
 from toys import Witness
 
 from feelgood import TESTBEDS, FeelgoodError, Spec
+from feelgood.environment import Block, environment
 from feelgood.policies import Uniform
-from feelgood.simulate import Block, environment, simulate
+from feelgood.simulate import simulate
 from feelgood.testbeds import Linear, Logistic, Wheel
 
 #: False-alarm rate of one test below, where nothing else is said.

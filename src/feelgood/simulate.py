@@ -4,18 +4,13 @@ A run is cut into *blocks* of rounds. For each block the environment (contexts a
 all arms) is made by one program, outside the agent's; a second program, the same for every block,
 plays those rounds for all chains together. Chains are seeds × settings.
 
-**Keys.** Seed s has two streams, `fold_in(key(s), ENVIRONMENT)` and `fold_in(key(s), AGENT)`, and
-each is folded with the round. Contexts and rewards depend on the testbed and the seed alone: every
-agent meets the same ones, seed 7 alone gives the same as seed 7 among 100, and adding an agent
-changes nobody else. All settings of a sweep share their seed's noise.
+All settings of a sweep share their seed's noise; see `feelgood.environment` for the keys.
 
 **Failure is a value.** A chain whose probe stops being finite is marked with the round; the others
 go on.
 """
 
 import functools
-import math
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,20 +24,28 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from feelgood import generator, lanes
+from feelgood import lanes
 from feelgood.compiling import BRIEFLY, ONCE, compiled
+from feelgood.environment import (
+    Block,
+    BlockMaker,
+    FirstKeys,
+    block_length,
+    fold_all,
+    seed_array,
+    settled,
+)
 from feelgood.errors import FeelgoodError
+from feelgood.grouping import Group, on_cores, that_fit, usable_cores
 from feelgood.history import on_accelerator
-from feelgood.lanes import AnyKey, Common, LaneKeys
-from feelgood.memory import GIB, chains_that_fit, memory_limit, say
+from feelgood.lanes import AnyKey, LaneKeys
+from feelgood.lifting import Lifted, has_method, stack_settings
+from feelgood.memory import memory_limit, say
 from feelgood.metrics import Tally, effective_sample_size
 from feelgood.protocols import Policy, Testbed
 from feelgood.resuming import OfTheseChains
 from feelgood.types import Spec
 
-ENVIRONMENT, AGENT = 0, 1
-MIN_BLOCK, MAX_BLOCK = 64, 2048
-BLOCK_BYTES = 64 * 2**20
 #: Draws with the final data from which the effective sample size is estimated.
 REDRAWS = 200
 #: A call into the compiled program aims at this long, so that progress and Ctrl-C are prompt.
@@ -111,205 +114,7 @@ class Outcome(NamedTuple):
     run_s: float
 
 
-# ---- the environment ------------------------------------------------------------------------
-
-
-class Block(NamedTuple):
-    """A stretch of rounds as the environment made them; seeds are the last axis."""
-
-    contexts: Float[Array, "block *context seeds"]
-    rewards: Float[Array, "block arms seeds"]
-    means: Float[Array, "block arms seeds"]
-
-
-def seed_keys(seeds: UInt32[Array, " seeds"], stream: int) -> Key[Array, " seeds"]:
-    """One key a seed, for one of the two streams."""
-    return jax.vmap(lambda s: jax.random.fold_in(generator.key(s), stream))(seeds)
-
-
-def seed_array(seeds: Sequence[int]) -> UInt32[Array, " seeds"]:
-    """Seeds as the programs take them."""
-    return jnp.asarray(np.asarray(seeds, np.uint32))
-
-
-def _fold_all(keys: Key[Array, " seeds"], data: Int[Array, " count"]) -> Key[Array, "seeds count"]:
-    """Every key folded with every number."""
-    return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(keys, data)
-
-
-class _FirstKeys(NamedTuple):
-    """What the two streams of every seed begin with."""
-
-    fixed: Key[Array, " seeds"]
-    rounds: Key[Array, " seeds"]
-    agent: Key[Array, " seeds"]
-    agent_start: Key[Array, " seeds"]
-
-    @classmethod
-    def of(cls, seeds: UInt32[Array, " seeds"]) -> "_FirstKeys":
-        """Both streams together: each derivation by itself would be compiled again."""
-        streams = _fold_all(jax.vmap(generator.key)(seeds), jnp.arange(2))
-        folded = jax.vmap(_fold_all, (0, None))(streams, jnp.arange(2))
-        return cls(
-            fixed=folded[:, ENVIRONMENT, 0],
-            rounds=folded[:, ENVIRONMENT, 1],
-            agent=streams[:, AGENT],
-            agent_start=folded[:, AGENT, 0],
-        )
-
-
-def _settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[Array, " seeds"]]:
-    """What stays the same in all rounds of each seed: the testbed's state and its stream of keys.
-
-    Not part of the blocks: fused into them, it would be computed again for every round.
-    """
-    return _settled(testbed, _FirstKeys.of(seeds))
-
-
-def _settled(testbed: Testbed, first: _FirstKeys) -> tuple[Any, Key[Array, " seeds"]]:
-    return jax.vmap(testbed.init)(first.fixed), first.rounds
-
-
-class _BlockMaker(eqx.Module):
-    """Makes blocks of one length.
-
-    A module, so that equal makers share their compiled program.
-    """
-
-    length: int = eqx.field(static=True)
-
-    def __call__(
-        self, testbed: Testbed, states: Any, stream: Key[Array, " seeds"], first: Int[Array, ""]
-    ) -> Block:
-        rounds = first + jnp.arange(self.length)
-        # Round t takes its context from key 2t of the stream and its rewards from key 2t + 1.
-        keys = _fold_all(stream, 2 * first + jnp.arange(2 * self.length))
-        see, luck = keys[:, ::2], keys[:, 1::2]
-        turns = jnp.broadcast_to(rounds, see.shape)
-
-        def each(function: Callable[..., Any]) -> Callable[..., Any]:
-            """Over seeds and rounds; the states are one a seed."""
-            return jax.vmap(jax.vmap(function, in_axes=(None, 0, 0)), in_axes=(0, 0, 0))
-
-        contexts = each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns)
-        means = each(testbed.mean_rewards)(states, contexts, turns)
-        rewards = each(lambda s, k, mean: testbed.rewards(k, s, mean))(states, luck, means)
-        made = Block(contexts=contexts, rewards=rewards, means=means)
-        return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), made)
-
-
-def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
-    """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
-    settle, _ = compiled(_settle, testbed, seed_array(seeds), effort=ONCE)
-    args = (testbed, *settle(testbed, seed_array(seeds)), jnp.asarray(0))
-    program, _ = compiled(_BlockMaker(length=rounds), *args, effort=BRIEFLY)
-    return program(*args)
-
-
 # ---- the agent ------------------------------------------------------------------------------
-
-
-def _has(policy: Policy, method: str) -> bool:
-    """Whether a policy defines this optional method."""
-    one = policy.one if isinstance(policy, Lifted) else policy
-    return getattr(type(one), method) is not getattr(Policy, method)
-
-
-class Lifted(Policy):
-    """A policy written for one chain, lifted over lanes with `vmap`.
-
-    Lanes are the last axis of everything the engine sees, and of the state too unless the policy
-    wants its chains first. What the state marks as `Common` has no lanes. `swept` says of each
-    leaf of the policy whether it has one value a lane.
-    """
-
-    one: Policy
-    swept: tuple[bool, ...] = eqx.field(static=True)
-
-    laned = True
-
-    def _lift(
-        self, function: Callable[..., Any], *args: Any, axes: Sequence[Any], out: Any = -1
-    ) -> Any:
-        """`function(policy, *args)` for every lane; `axes` and `out` say where the lanes are."""
-        own = jax.tree.unflatten(
-            jax.tree.structure(self.one), [-1 if swept else None for swept in self.swept]
-        )
-        return jax.vmap(function, in_axes=(own, *axes), out_axes=out)(self.one, *args)
-
-    def _axes(self, state: Any) -> Any:
-        """Where the lanes of each part of a state are."""
-
-        def common(part: Any) -> bool:
-            return isinstance(part, Common)
-
-        axis = 0 if self.one.chains_first else -1
-        return jax.tree.map(lambda part: None if common(part) else axis, state, is_leaf=common)
-
-    @staticmethod
-    def _each(key: AnyKey) -> Array:
-        return key.each() if isinstance(key, LaneKeys) else key
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
-        del shape
-        each = self._each(key)
-
-        def begin(policy: Policy, one: Array) -> Any:
-            return policy.init(one, spec)
-
-        like = jax.eval_shape(lambda keys: self._lift(begin, keys, axes=(0,)), each)
-        return self._lift(begin, each, axes=(0,), out=self._axes(like))
-
-    def act(self, key: AnyKey, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
-        axes = self._axes(state)
-        return self._lift(
-            lambda policy, *a: policy.act(*a),
-            *(self._each(key), state, context),
-            axes=(0, axes, -1),
-            out=(-1, axes),
-        )
-
-    def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:
-        axes = self._axes(state)
-        return self._lift(
-            lambda policy, *a: policy.update(*a),
-            *(state, context, arm, reward),
-            axes=(axes, -1, -1, -1),
-            out=axes,
-        )
-
-    def probe(self, state: Any) -> Array:
-        return self._lift(lambda policy, s: policy.probe(s), state, axes=(self._axes(state),))
-
-    def segment_rounds(self, rounds: int, chains: int) -> int | None:
-        return self.one.segment_rounds(rounds, chains)
-
-    def reserve(self, state: Any, rounds: int) -> Any:
-        axes = self._axes(state)
-        return self._lift(
-            lambda policy, s: policy.reserve(s, rounds), state, axes=(axes,), out=axes
-        )
-
-    def health(self, state: Any) -> dict[str, Array]:
-        return self._lift(lambda policy, s: policy.health(s), state, axes=(self._axes(state),))
-
-    def arm_of_draw(self, state: Any, context: Float[Array, "..."]) -> Array:
-        return self._lift(
-            lambda policy, *a: policy.arm_of_draw(*a),
-            *(state, context),
-            axes=(self._axes(state), -1),
-        )
-
-    def redraw(self, key: AnyKey, state: Any) -> tuple[Array, Any] | None:
-        if not _has(self, "redraw"):
-            return None
-        axes = self._axes(state)
-        return self._lift(
-            lambda policy, *a: policy.redraw(*a),
-            *(self._each(key), state),
-            axes=(0, axes),
-            out=(-1, axes),
-        )
 
 
 class Playing(NamedTuple):
@@ -340,7 +145,7 @@ class _NoiseMaker(eqx.Module):
         keys = keys.reshape(-1)
         # As `lanes.fold_in(keys, t + 1)` in the round.
         rounds = first + 1 + jnp.arange(self.length)
-        each = _fold_all(keys, rounds)
+        each = fold_all(keys, rounds)
         drawn = jax.vmap(jax.vmap(lambda key: policy.noise(key, self.spec)))(each)
         return jnp.moveaxis(drawn, 0, -1)
 
@@ -364,7 +169,7 @@ class _Beginner(eqx.Module):
     def __call__(
         self, testbed: Testbed, policy: Policy, seeds: UInt32[Array, " seeds"]
     ) -> tuple[tuple[Any, Key[Array, " seeds"]], Playing, AnyKey]:
-        first = _FirstKeys.of(seeds)
+        first = FirstKeys.of(seeds)
         single = self.settings * len(seeds) == 1
         shape = () if single else (self.settings * len(seeds),)
 
@@ -375,7 +180,7 @@ class _Beginner(eqx.Module):
             state=policy.init(of_chains(first.agent_start), self.spec, shape),
             diverged_at=jnp.full(shape, -1, jnp.int32),
         )
-        return _settled(testbed, first), _strongly_typed(playing), of_chains(first.agent)
+        return settled(testbed, first), _strongly_typed(playing), of_chains(first.agent)
 
 
 def _play(
@@ -403,7 +208,7 @@ def _play(
         return policy.redraw(key, state)
 
     drawn = None
-    if _has(policy, "arm_of_draw"):
+    if has_method(policy, "arm_of_draw"):
         one_draw, _ = jax.eval_shape(redraw, policy, keys, playing.state)
         drawn = jnp.zeros((REDRAWS, *one_draw.shape), one_draw.dtype)
     nothing = Played(
@@ -471,114 +276,6 @@ def _regret(
 # ---- the run --------------------------------------------------------------------------------
 
 
-def stack_settings(policies: Sequence[Policy]) -> tuple[Policy, tuple[bool, ...]]:
-    """One policy whose swept leaves have a leading axis of settings, and which leaves those are."""
-    structures = {jax.tree.structure(p) for p in policies}
-    if len(structures) != 1:
-        raise FeelgoodError(
-            "these settings shape the program itself and cannot share one: run them apart."
-        )
-
-    columns = list(zip(*(jax.tree.leaves(p) for p in policies), strict=True))
-    swept = tuple(any(not np.array_equal(c[0], leaf) for leaf in c[1:]) for c in columns)
-    leaves = [
-        jnp.stack(c) if several else jnp.asarray(c[0])
-        for c, several in zip(columns, swept, strict=True)
-    ]
-    return jax.tree.unflatten(structures.pop(), leaves), swept
-
-
-def usable_cores() -> int:
-    """Processor cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-class _Group(NamedTuple):
-    """Chains that share one program call: some settings × some seeds, perhaps padded."""
-
-    settings: tuple[int, ...]
-    seeds: tuple[int, ...]
-
-
-def _split(count: int, size: int) -> list[tuple[int, ...]]:
-    """Indices 0 … count − 1 in parts of exactly `size`; the last repeats its last index."""
-    parts = [list(range(i, min(i + size, count))) for i in range(0, count, size)]
-    return [tuple(part + [part[-1]] * (size - len(part))) for part in parts]
-
-
-def _groups(
-    policy: Policy, spec: Spec, settings: int, seeds: int, workers: int, fit: int
-) -> list[_Group]:
-    """Split the chains so that every worker has some and all programs have one shape.
-
-    No more than `fit` chains are played at once by all workers together.
-    """
-    per_program = policy.chains_per_program(spec)
-    if per_program == 1:
-        g_size, n_size = 1, 1
-    elif seeds >= workers:
-        g_size, n_size = settings, math.ceil(seeds / workers)
-    else:
-        g_size, n_size = math.ceil(settings / workers), seeds
-    most = max(1, fit // workers)
-    g_size = min(g_size, most)
-    n_size = max(1, min(n_size, most // g_size))
-    return [_Group(g, n) for g in _split(settings, g_size) for n in _split(seeds, n_size)]
-
-
-def _on_cores(
-    policy: Policy,
-    spec: Spec,
-    chain_bytes: int,
-    limit: int | None,
-    settings: int,
-    seeds: int,
-    workers: int,
-    notify: Callable[[str], None],
-) -> tuple[list[_Group], int]:
-    """The chains in groups for this many workers, and how many of these memory allows."""
-    chains = settings * seeds
-    fit = chains_that_fit(chain_bytes, workers * chains, limit)
-    wanted = min(workers, chains) if policy.chains_per_program(spec) == 1 else chains
-    if fit < wanted:
-        notify(
-            f"{chains} chains need about {chains * chain_bytes / GIB:.1f} GiB, more than this "
-            f"machine has: no more than {fit} run at once."
-        )
-    return _groups(policy, spec, settings, seeds, workers, fit), min(workers, fit)
-
-
-def _that_fit(
-    chain_bytes: int,
-    limit: int | None,
-    settings: int,
-    seeds: int,
-    notify: Callable[[str], None],
-) -> list[_Group]:
-    """All chains as one group, or as several of one size where memory is short."""
-    fit = chains_that_fit(chain_bytes, settings * seeds, limit)
-    g_size = min(settings, fit)
-    n_size = max(1, min(seeds, fit // settings))
-    groups = [_Group(g, n) for g in _split(settings, g_size) for n in _split(seeds, n_size)]
-    if len(groups) > 1:
-        notify(
-            f"{settings * seeds} chains need about {settings * seeds * chain_bytes / GIB:.1f} GiB, "
-            f"more than the device has: running them in {len(groups)} parts of "
-            f"{g_size * n_size}, one after the other."
-        )
-    return groups
-
-
-def _block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
-    spec = testbed.spec
-    per_round = 4 * seeds * (math.prod(spec.context_shape) + 2 * spec.arms)
-    # A power of two, so that runs of similar length share their programs.
-    enough = max(MIN_BLOCK, 1 << (rounds - 1).bit_length())
-    return max(1, min(enough, MAX_BLOCK, BLOCK_BYTES // per_round))
-
-
 class _Measured:
     """What is measured along the run of one group of chains."""
 
@@ -632,7 +329,7 @@ class _GroupRun:
         self.testbed, self.policy, self.rounds = testbed, policy, rounds
         self.settings, self.seeds = settings, seed_array(seeds)
         self.chains = settings * len(seeds)
-        self.length = _block_length(testbed, len(seeds), rounds)
+        self.length = block_length(testbed, len(seeds), rounds)
         segment = policy.segment_rounds(rounds, self.chains)
         if segment is not None:
             self.length = min(self.length, segment)
@@ -649,7 +346,7 @@ class _GroupRun:
 
     def _noise(self, keys: AnyKey, first: np.int32) -> Float[Array, "block numbers *seeds"] | None:
         """The agent's noise of a block, where it can be drawn ahead."""
-        if not _has(self.policy, "noise"):
+        if not has_method(self.policy, "noise"):
             return None
         make = _NoiseMaker(spec=self.testbed.spec, length=self.length)
         args = (self.policy, keys.keys if isinstance(keys, LaneKeys) else keys, first)
@@ -662,7 +359,7 @@ class _GroupRun:
         all it takes, and another one for this would take a quarter of the compile time. `playing`
         is used up.
         """
-        if not _has(self.policy, "arm_of_draw"):
+        if not has_method(self.policy, "arm_of_draw"):
             return np.full(self.chains, np.nan)
         call = (playing, self.policy, keys, block, None, np.int32(self.rounds))
         window = (np.int32(0), np.int32(1), np.int32(REDRAWS))
@@ -749,7 +446,7 @@ class _GroupRun:
     def _block(self, first: np.int32) -> tuple[Block, Float[np.ndarray, "block arms seeds"]]:
         """The environment from round `first` on, and its means for the bookkeeping."""
         args = (self.testbed, *self._settled, first)
-        block = self._compiled(_BlockMaker(length=self.length), *args, effort=BRIEFLY)(*args)
+        block = self._compiled(BlockMaker(length=self.length), *args, effort=BRIEFLY)(*args)
         means = np.asarray(block.means)
         return self._one_chain(block), means
 
@@ -823,11 +520,11 @@ def simulate(
     chain_bytes, limit = settings[0].memory(testbed.spec, rounds), memory_limit()
     if on_accelerator():
         workers = 1
-        groups = _that_fit(chain_bytes, limit, len(settings), len(seeds), notify)
+        groups = that_fit(chain_bytes, limit, len(settings), len(seeds), notify)
     else:
         workers = usable_cores() if workers is None else workers
         size = (len(settings), len(seeds))
-        groups, workers = _on_cores(
+        groups, workers = on_cores(
             stacked, testbed.spec, chain_bytes, limit, *size, workers, notify
         )
 
@@ -843,7 +540,7 @@ def simulate(
             with lock:
                 progress(chain_rounds)
 
-    def run_group(index: int, group: _Group) -> _Finished:
+    def run_group(index: int, group: Group) -> _Finished:
         chosen = np.asarray(group.settings)
         repeats = len(group.seeds)
 
@@ -882,7 +579,7 @@ def simulate(
 
 
 def _gather(
-    groups: list[_Group],
+    groups: list[Group],
     finished: list[_Finished],
     settings: int,
     seeds: int,

@@ -52,7 +52,7 @@ def doctor() -> None:
 
     from feelgood.compiling import cache_folder
     from feelgood.datasets import availability
-    from feelgood.simulate import usable_cores
+    from feelgood.grouping import usable_cores
 
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]

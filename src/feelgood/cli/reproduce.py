@@ -226,9 +226,9 @@ def _catalogue() -> "Table":
     from rich.table import Table
 
     from feelgood.cli.progress import duration
+    from feelgood.grouping import usable_cores
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
     from feelgood.paper.tables import TITLES, missing, rows
-    from feelgood.simulate import usable_cores
 
     speed, cores = speed_of_this_machine(), usable_cores()
     shown = Table(

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood.compiling import keep_compiled_programs
+from feelgood.environment import environment
 from feelgood.errors import FeelgoodError
 from feelgood.posterior.chains import gather, parallel_draws, require_draws
 from feelgood.posterior.laws import (
@@ -25,7 +26,6 @@ from feelgood.posterior.measures import FEWEST_CHAINS, LEVEL, Row, Verdict, judg
 from feelgood.posterior.settings import PRECISION, agent_settings, noise_of
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.running import Seeds, parse_rounds, parse_seeds
-from feelgood.simulate import environment
 
 #: The agents of the paper's figure, from top to bottom.
 PAPER_FIGURE = ("fglmcts", "lints", "lmcts", "malats", "plmcts")

@@ -22,6 +22,7 @@ import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood import generator
 from feelgood.compiling import compiled, keep_compiled_programs
+from feelgood.environment import ENVIRONMENT, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
 from feelgood.posterior.chains import play_many, redraw, require_draws
@@ -29,7 +30,6 @@ from feelgood.posterior.measures import LEVEL
 from feelgood.posterior.settings import PRECISION, agent_settings
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.running import parse_rounds
-from feelgood.simulate import ENVIRONMENT, seed_array, seed_keys
 from feelgood.types import Number, Spec
 
 #: Bars of the histogram; there are ten ranks a bar.
@@ -268,7 +268,7 @@ def calibrate(
 
 
 def _truths(testbed: Testbed, seeds: list[int]) -> Float[np.ndarray, "parameters seeds"]:
-    """The true parameters of these seeds, as `feelgood.simulate.environment` draws them."""
+    """The true parameters of these seeds, as `feelgood.environment.environment` draws them."""
     keys = seed_keys(seed_array(seeds), ENVIRONMENT)
     states = jax.vmap(lambda key: testbed.init(jax.random.fold_in(key, 0)))(keys)
     return np.asarray(states.theta).reshape(len(seeds), -1).T

@@ -13,18 +13,13 @@ from jaxtyping import Array, Float, Int, Key
 
 from feelgood import generator, lanes
 from feelgood.compiling import compiled
+from feelgood.environment import AGENT, environment, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
+from feelgood.grouping import usable_cores
 from feelgood.lanes import AnyKey, LaneKeys
+from feelgood.lifting import Lifted
 from feelgood.posterior.laws import Observed
 from feelgood.protocols import Policy, Testbed
-from feelgood.simulate import (
-    AGENT,
-    Lifted,
-    environment,
-    seed_array,
-    seed_keys,
-    usable_cores,
-)
 from feelgood.types import Spec
 
 #: The stream of random numbers of the parallel chains, beside the engine's two.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from feelgood.errors import FeelgoodError
-from feelgood.simulate import usable_cores
+from feelgood.grouping import usable_cores
 from feelgood.studies.batches import Batch
 from feelgood.studies.engines.base import (
     Engine,
