@@ -19,6 +19,7 @@ DRAWS: dict[str, Callable[[Array], Array]] = {
     "integers": lambda k: jax.random.randint(k, (9,), 0, 1000),
     "coins": lambda k: jax.random.bernoulli(k, 0.3, (11,)),
     "a permutation": lambda k: jax.random.permutation(k, 50),
+    "words": lambda k: jax.random.bits(k, (5,)),
     "bytes": lambda k: jax.random.bits(k, (5,), jnp.uint8),
     "keys": lambda k: jax.random.key_data(jax.random.split(k, (3, 2))),
     "a key with data": lambda k: jax.random.key_data(jax.random.fold_in(k, 2**31 - 1)),
@@ -26,6 +27,15 @@ DRAWS: dict[str, Callable[[Array], Array]] = {
         jnp.arange(100)
     ),
 }
+
+
+def same(ours: np.ndarray, theirs: np.ndarray) -> None:
+    """Whole numbers bit for bit; others up to a few roundings of erf⁻¹, for which compilers may use
+    one formula in the middle of an array and another at its end."""
+    if np.issubdtype(theirs.dtype, np.floating):
+        np.testing.assert_array_max_ulp(ours, theirs, maxulp=8)
+    else:
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize("what", DRAWS)
@@ -40,7 +50,7 @@ def test_the_numbers_are_those_of_jax(what: str, together: bool) -> None:
         return [np.asarray(draw(key(s))) for s in seeds]
 
     for ours, theirs in zip(drawn(generator.key), drawn(jax.random.key), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+        same(ours, theirs)
 
 
 @pytest.mark.parametrize("count", [1, 4, 5, 63, 64, 3000])
@@ -56,8 +66,8 @@ def test_our_normals_are_those_of_jax(count: int, keys: tuple[int, ...]) -> None
         return np.asarray(jax.jit(function)(each))
 
     theirs = drawn(jax.random.key(3), lambda key, count: jax.random.normal(key, (count,)))
-    np.testing.assert_array_equal(drawn(generator.key(3), generator.normal), theirs)
-    np.testing.assert_array_equal(drawn(jax.random.key(3), generator.normal), theirs)
+    same(drawn(generator.key(3), generator.normal), theirs)
+    same(drawn(jax.random.key(3), generator.normal), theirs)
 
 
 def test_known_answers() -> None:
