@@ -34,6 +34,7 @@ from feelgood.history import (
     Chunk,
     Rows,
     contract,
+    piece_length,
     random_piece,
     row_scores,
     sizes_up_to,
@@ -449,9 +450,25 @@ class Subsampled(Evaluator):
         self, memo: Batched, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Batched]:
         piece, weight = random_piece(luck[0], rows.filled, self.batch)
-        chunk = rows.piece(piece, self.batch)
-        assert chunk.contexts is not None
-        _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
-        _, there = rows_bonus(self.spec, self.bonus, memo.start, chunk.contexts, chunk.valid)
+
+        def change(longest: int) -> Callable[[], Theta]:
+            """Σ_piece [∇φ_i(θ) − ∇φ_i(θ₀)] for a piece of at most so many rounds."""
+
+            def of_piece() -> Theta:
+                chunk = rows.piece(piece, self.batch, longest)
+                assert chunk.contexts is not None
+                _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
+                _, there = rows_bonus(
+                    self.spec, self.bonus, memo.start, chunk.contexts, chunk.valid
+                )
+                return here - there
+
+            return of_piece
+
+        if piece.ndim:
+            total = change(2 * self.batch - 1)()
+        else:  # only the last piece may be longer than a batch
+            longer = piece_length(piece, rows.filled, self.batch) > self.batch
+            total = lax.cond(longer, change(2 * self.batch - 1), change(self.batch))
         no_value = jnp.full(theta.shape[2:], jnp.nan)
-        return no_value, memo.gradient + weight * (here - there), memo
+        return no_value, memo.gradient + weight * total, memo

@@ -189,9 +189,9 @@ class Rows(eqx.Module):
         which = smallest_size(sizes, self.filled)
         return lax.switch(which, [reading(size) for size in sizes], self, argument)
 
-    def piece(self, number: Int[Array, "*lanes"], size: int) -> Chunk:
-        """A piece of the history, see `random_piece`, as a chunk."""
-        first, valid = piece_window(number, self.filled, size, self.capacity)
+    def piece(self, number: Int[Array, "*lanes"], size: int, longest: int | None = None) -> Chunk:
+        """A piece of the history, see `random_piece`, as a chunk; `longest`: see `piece_window`."""
+        first, valid = piece_window(number, self.filled, size, self.capacity, longest)
 
         def take(store: Array | None) -> Array | None:
             if store is None:
@@ -222,13 +222,17 @@ def piece_length(
 
 
 def piece_window(
-    number: Int[Array, "*lanes"], filled: Int[Array, ""], size: int, capacity: int
+    number: Int[Array, "*lanes"],
+    filled: Int[Array, ""],
+    size: int,
+    capacity: int,
+    longest: int | None = None,
 ) -> tuple[Int[Array, "*lanes"], Float[Array, "*lanes width"]]:
     """Where to begin reading a piece, and which of the rounds read are in it.
 
-    As many are read as the longest piece has, or as there is room for.
+    As many are read as the `longest` piece has that it may be, or as there is room for.
     """
-    width = min(2 * size - 1, capacity)
+    width = min(2 * size - 1 if longest is None else longest, capacity)
     start = number * size
     end = start + piece_length(number, filled, size)
     first = jnp.minimum(start, capacity - width)
