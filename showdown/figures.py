@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from feelgood.report.charts import Chart, figures, regret_interval
+from feelgood.report.drawing import Chart, figures, regret_interval
 from feelgood.results import AgentResult
 from showdown.effects import Effect
 

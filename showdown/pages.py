@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from feelgood.report.charts import render
+from feelgood.report.drawing import render
 from showdown import asking, defaults, groups, posterior, published, questions
 from showdown.asking import Asked
 from showdown.book import Book, items, section

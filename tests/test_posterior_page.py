@@ -17,7 +17,7 @@ from feelgood.posterior import MEASURES, Analysis, analyse
 from feelgood.posterior.saved import FILES, read_analysis, writers
 from feelgood.rank_correlation import FEWEST_AGENTS, rank_correlation
 from feelgood.report.along_charts import correlation, errors_of, posterior_along
-from feelgood.report.charts import to_spec
+from feelgood.report.drawing import to_spec
 from feelgood.report.page import build_page, page_data
 from feelgood.report.posterior_charts import posterior_figure
 from feelgood.report.series import name_series

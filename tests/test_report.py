@@ -14,7 +14,7 @@ from made_up import made_up, main_table, swept
 
 import feelgood
 from feelgood import FeelgoodError, cli
-from feelgood.report import charts, page
+from feelgood.report import charts, drawing, page
 from feelgood.report.matching import find_comparisons
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.tables import Verdict
@@ -100,9 +100,9 @@ CHARTS = {
 @pytest.mark.parametrize("name", CHARTS)
 def test_charts_are_valid_vega_lite_and_can_be_drawn(name: str) -> None:
     chart = CHARTS[name]()
-    spec = charts.to_spec(chart)
+    spec = drawing.to_spec(chart)
     alt.Chart.from_dict(spec, validate=True)
-    drawn = charts.render(chart, "svg").decode()
+    drawn = drawing.render(chart, "svg").decode()
     assert drawn.startswith("<svg")
     assert drawn.count("<path") > 10
     assert "NaN" not in drawn
@@ -112,10 +112,10 @@ def test_pictures_have_the_formats_that_their_names_say(tmp_path: Path) -> None:
     chart = charts.final_intervals([made_up("lints")])
     for suffix, magic in ((".png", b"\x89PNG\r\n"), (".svg", b"<svg"), (".pdf", b"%PDF-")):
         file = tmp_path / f"figure{suffix}"
-        charts.save(chart, file)
+        drawing.save(chart, file)
         assert file.read_bytes().startswith(magic)
     with pytest.raises(FeelgoodError, match="'gif'"):
-        charts.save(chart, tmp_path / "figure.gif")
+        drawing.save(chart, tmp_path / "figure.gif")
 
 
 def test_curves_hold_the_mean_and_the_quantiles_of_the_living_chains() -> None:
@@ -135,15 +135,15 @@ def test_curves_hold_the_mean_and_the_quantiles_of_the_living_chains() -> None:
 def test_one_seed_and_chains_that_all_diverged_are_drawn_as_far_as_they_go() -> None:
     results = [made_up("lmcts", seeds=1), made_up("malats", diverged=6)]
     for draw in (charts.regret_curves, charts.final_intervals, charts.sampler_health):
-        assert charts.render(draw(results), "svg")
-    assert charts.render(
+        assert drawing.render(draw(results), "svg")
+    assert drawing.render(
         charts.sweep_charts([made_up("a", seeds=1, settings={"k": k}) for k in (1, 2)]), "svg"
     )
 
 
 def test_a_real_run_can_be_drawn_and_reported() -> None:
     result = feelgood.run("linear-20", ["uniform"], rounds=30, seeds=2)
-    assert charts.render(charts.regret_curves(list(result)), "svg")
+    assert drawing.render(charts.regret_curves(list(result)), "svg")
     assert "uniform" in page.build_page(list(result))
 
 
@@ -170,22 +170,22 @@ def _lab(linear: np.ndarray) -> np.ndarray:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-@pytest.mark.parametrize("theme", charts.PALETTES)
+@pytest.mark.parametrize("theme", drawing.PALETTES)
 @pytest.mark.parametrize("kind", BLINDNESS)
 def test_colours_stay_apart_for_colour_blind_readers(theme: str, kind: str) -> None:
-    seen = [_lab(np.array(BLINDNESS[kind]) @ _luminances(c)[0]) for c in charts.PALETTES[theme]]
+    seen = [_lab(np.array(BLINDNESS[kind]) @ _luminances(c)[0]) for c in drawing.PALETTES[theme]]
     apart = [float(np.linalg.norm(a - b)) for i, a in enumerate(seen) for b in seen[:i]]
     assert min(apart) > 18.0  # 2.3 is just noticeable side by side
 
 
-@pytest.mark.parametrize("theme", charts.PALETTES)
+@pytest.mark.parametrize("theme", drawing.PALETTES)
 def test_colours_and_text_stand_out_from_the_paper(theme: str) -> None:
     def contrast(colour: str) -> float:
-        ends = sorted((_luminances(colour)[1], _luminances(charts.INKS[theme]["paper"])[1]))
+        ends = sorted((_luminances(colour)[1], _luminances(drawing.INKS[theme]["paper"])[1]))
         return (ends[1] + 0.05) / (ends[0] + 0.05)
 
-    assert min(map(contrast, charts.PALETTES[theme])) > 3.0  # WCAG: graphics
-    assert contrast(charts.INKS[theme]["soft"]) > 4.5  # WCAG: text
+    assert min(map(contrast, drawing.PALETTES[theme])) > 3.0  # WCAG: graphics
+    assert contrast(drawing.INKS[theme]["soft"]) > 4.5  # WCAG: text
 
 
 # The page ------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def test_published_numbers_are_found_for_the_papers_settings_and_no_others() -> 
 def test_published_numbers_are_drawn_and_shown() -> None:
     result = as_published("linucb", 10_000)
     comparisons = find_comparisons([result])
-    drawn = charts.render(charts.beside_published(comparisons), "svg").decode()
+    drawn = drawing.render(charts.beside_published(comparisons), "svg").decode()
     assert "published" in drawn
     rows = data_of(page.build_page([result], comparisons=comparisons))["published"][0]
     assert rows[0]["published"] == 73.0

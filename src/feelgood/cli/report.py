@@ -131,19 +131,19 @@ def plot(
 
     The chart draws is of the folder that 'feelgood posterior --out' wrote.
     """
-    from feelgood.report import charts
+    from feelgood.report import charts, drawing
 
     load_plugins(plugin)
     kind = out.suffix.removeprefix(".").lower()
-    if kind not in charts.FORMATS:
+    if kind not in drawing.FORMATS:
         raise FeelgoodError(
-            f"{out} has no known suffix: end it with {', '.join('.' + f for f in charts.FORMATS)}."
+            f"{out} has no known suffix: end it with {', '.join('.' + f for f in drawing.FORMATS)}."
         )
     for option, value, known in (
         ("chart", chart, CHARTS),
         ("band", band, ("quantile", "std")),
         ("cost", cost, tuple(charts.COSTS)),
-        ("theme", theme, tuple(charts.PALETTES)),
+        ("theme", theme, tuple(drawing.PALETTES)),
     ):
         if value not in known:
             raise FeelgoodError(f"unknown {option} '{value}': {did_you_mean(value, known)}")
@@ -166,7 +166,7 @@ def plot(
         drawn: Any = posterior_figure(analysed)
     else:
         drawn = _draw(chart, results, options.get(chart, {}))
-    image = charts.render(drawn, kind, theme)  # type: ignore[arg-type]
+    image = drawing.render(drawn, kind, theme)  # type: ignore[arg-type]
     write_atomically(out, lambda path: path.write_bytes(image))
     Console(highlight=False, soft_wrap=True).print(f"wrote {out}", markup=False)
 

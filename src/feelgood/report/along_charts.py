@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.rank_correlation import RankCorrelation, rank_correlation
-from feelgood.report.charts import (
+from feelgood.report.drawing import (
     LEVEL,
     Chart,
     Rows,

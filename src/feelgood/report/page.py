@@ -21,8 +21,8 @@ from altair.utils.schemapi import debug_mode
 from feelgood.errors import FeelgoodError
 from feelgood.metrics import Summary
 from feelgood.posterior import AgentPosterior, Analysis, Row
-from feelgood.report import along_charts, charts, posterior_charts
-from feelgood.report.charts import Chart, Style, figures
+from feelgood.report import along_charts, charts, drawing, posterior_charts
+from feelgood.report.drawing import Chart, Style, figures
 from feelgood.report.series import Series, find_sweeps, name_series, ordered_labels, show_value
 from feelgood.report.tables import LEVEL, Comparison, Verdict, about_networks, counts
 from feelgood.results import AgentResult
@@ -170,7 +170,7 @@ def _vega() -> str:
     """Vega, Vega-Lite and vega-embed as one script, from vl-convert's own copy."""
     import vl_convert
 
-    lite = charts.vega_lite_version()
+    lite = drawing.vega_lite_version()
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
     return str(bundle).replace("</script", "<\\/script")
 
@@ -188,7 +188,7 @@ def page_data(
     labels = ordered_labels(series)
     problems = list(dict.fromkeys(s.problem for s in series))
     groups = [[s for s in series if s.problem == problem] for problem in problems]
-    points = max(FEWEST_POINTS, min(charts.POINTS, POINT_BUDGET // max(len(series), 1)))
+    points = max(FEWEST_POINTS, min(drawing.POINTS, POINT_BUDGET // max(len(series), 1)))
     style = Style(labels=tuple(labels), width="container", switch=True, points=points)
     beside = [_comparisons_of(group, comparisons) for group in groups]
     packer = _Packer()
@@ -215,17 +215,17 @@ def page_data(
         ],
         "labels": labels,
         "few": FEW,
-        "signal": charts.SHOWN,
-        "palettes": charts.PALETTES,
-        "dashes": charts.DASHES,
+        "signal": drawing.SHOWN,
+        "palettes": drawing.PALETTES,
+        "dashes": drawing.DASHES,
         "themes": {
-            name: charts.theme_config(name) | {"background": None} for name in ("light", "dark")
+            name: drawing.theme_config(name) | {"background": None} for name in ("light", "dark")
         },
         "charts": packer.charts,
         "datasets": packer.datasets,
         "tables": packer.tables,
         "results": [
-            *([_result_row(s) for s in sorted(g, key=charts.by_mean)] for g in groups),
+            *([_result_row(s) for s in sorted(g, key=drawing.by_mean)] for g in groups),
             *none,
         ],
         "published": [*([_published_row(c) for c in rows] for rows in beside), *none],
@@ -251,12 +251,12 @@ class _Packer:
         """A chart; a variant's key names the buttons that are pressed for it."""
         specs = []
         for key, chart in variants.items():
-            spec = charts.to_spec(chart)
+            spec = drawing.to_spec(chart)
             for name, rows in spec.pop("datasets", {}).items():
                 self.datasets.setdefault(name, pack(rows))
             spec.pop("config", None)
             specs.append((key, spec))
-        switched = any(p["name"] == charts.SHOWN for p in specs[0][1].get("params", ()))
+        switched = any(p["name"] == drawing.SHOWN for p in specs[0][1].get("params", ()))
         self.charts.append(
             {
                 "section": section,
@@ -427,7 +427,7 @@ def _comparisons_of(group: Sequence[Series], comparisons: Sequence[Comparison]) 
 
 def _problem(name: str, group: Sequence[Series], labels: Sequence[str]) -> dict[str, Any]:
     here = {s.label for s in group}
-    ordered = [s.label for s in sorted(group, key=charts.by_mean)]
+    ordered = [s.label for s in sorted(group, key=drawing.by_mean)]
     first = set(ordered if len(ordered) <= FEW else ordered[:FIRST])
     return {
         "name": name,
@@ -525,7 +525,7 @@ def _law(a: AgentPosterior) -> str:
 
 def _verdict(group: Sequence[Series]) -> str:
     """The ranking of one problem in a sentence."""
-    best = min(group, key=charts.by_mean)
+    best = min(group, key=drawing.by_mean)
     if len(group) == 1:
         return f"only {best.label} was run."
     try:
@@ -553,7 +553,7 @@ def _finite(value: float | None) -> float | None:
 
 def _result_row(series: Series) -> dict[str, Any]:
     r = series.result
-    regret, estimate, cost = r.regret, charts.regret_interval(r), compute_of(r)
+    regret, estimate, cost = r.regret, drawing.regret_interval(r), compute_of(r)
     return {
         "label": series.label,
         "mean": _finite(regret.mean),

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from feelgood.errors import FeelgoodError
 from feelgood.posterior.analysis import AgentPosterior
-from feelgood.report.charts import (
+from feelgood.report.drawing import (
     FORMATS,
     SHOWN,
     Rows,
