@@ -46,23 +46,18 @@ def fill(
     results: ResultsOption = ROOT / "results",
 ) -> None:
     """Run what is missing, or part of it; interrupted, it goes on where it was."""
-    from feelgood.cli.app import errors
-    from feelgood.cli.progress import study_watcher
-    from feelgood.studies import run_study
+    from feelgood.cli.study import check_outcome, run_watched, use_no_accelerator
+    from feelgood.studies import Store
     from showdown.filling import Wanted, missing_study
 
+    use_no_accelerator()
     left = missing_study(studies, results, Wanted(study, testbed, agent), _note)
     if left is None:
         typer.echo("nothing of this is missing")
         return
-    with study_watcher(errors) as watcher:
-        outcome = run_study(left, store, workers=workers, watcher=watcher)
+    outcome = run_watched(left, Store(store), workers=workers)
     typer.echo(f"{store}: {outcome.done} of {len(left.cells)} cells are there")
-    if outcome.failures:
-        raise FeelgoodError(
-            f"{outcome.missing} cells could not be run; the first: "
-            f"{next(iter(outcome.failures.items()))}."
-        )
+    check_outcome(outcome)
 
 
 @app.command()

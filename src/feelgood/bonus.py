@@ -451,8 +451,8 @@ class Subsampled(Evaluator):
     ) -> tuple[Value, Theta, Batched]:
         piece, weight = random_piece(luck[0], rows.filled, self.batch)
 
-        def change(longest: int) -> Callable[[], Theta]:
-            """Σ_piece [∇φ_i(θ) − ∇φ_i(θ₀)] for a piece of at most so many rounds."""
+        def change(longest: int | None) -> Callable[[], Theta]:
+            """Σ_piece [∇φ_i(θ) − ∇φ_i(θ₀)] for a piece of at most so many rounds; None: any."""
 
             def of_piece() -> Theta:
                 chunk = rows.piece(piece, self.batch, longest)
@@ -466,9 +466,9 @@ class Subsampled(Evaluator):
             return of_piece
 
         if piece.ndim:
-            total = change(2 * self.batch - 1)()
+            total = change(None)()
         else:  # only the last piece may be longer than a batch
             longer = piece_length(piece, rows.filled, self.batch) > self.batch
-            total = lax.cond(longer, change(2 * self.batch - 1), change(self.batch))
+            total = lax.cond(longer, change(None), change(self.batch))
         no_value = jnp.full(theta.shape[2:], jnp.nan)
         return no_value, memo.gradient + weight * total, memo

@@ -230,7 +230,8 @@ def piece_window(
 ) -> tuple[Int[Array, "*lanes"], Float[Array, "*lanes width"]]:
     """Where to begin reading a piece, and which of the rounds read are in it.
 
-    As many are read as the `longest` piece has that it may be, or as there is room for.
+    `longest`: how many rounds the piece has at most, where that is known; so many are read, or as
+    many as there is room for.
     """
     width = min(2 * size - 1 if longest is None else longest, capacity)
     start = number * size

@@ -152,20 +152,11 @@ def _run(
     store: "Store", study: "Study | None", engine: str, workers: int | None, address: str | None
 ) -> dict[str, str]:
     """Run what is missing of a study; returns why batches failed."""
-    from feelgood.cli.progress import study_watcher
-    from feelgood.cli.study import STOPPED
-    from feelgood.studies import run_study
+    from feelgood.cli.study import run_watched
 
     if study is None:
         return {}
-    try:
-        with study_watcher(errors) as watcher:
-            return run_study(
-                study, store, engine=engine, workers=workers, address=address, watcher=watcher
-            ).failures
-    except KeyboardInterrupt:
-        errors.print(STOPPED)
-        raise typer.Exit(130) from None
+    return run_watched(study, store, engine=engine, workers=workers, address=address).failures
 
 
 def _chosen_networks(choices: "Sequence[Choice]", tuning: "Tuning") -> "Table":

@@ -2,7 +2,7 @@
 
 import contextlib
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,6 +11,9 @@ from rich.table import Table
 from feelgood.cli.app import DataOption, app, errors
 from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
 from feelgood.errors import FeelgoodError
+
+if TYPE_CHECKING:
+    from feelgood.studies import Store, Study, StudyOutcome
 
 study = typer.Typer(no_args_is_help=True, help="Run, show and export studies.")
 app.add_typer(study, name="study")
@@ -48,6 +51,28 @@ def view() -> Console:
     return out
 
 
+def run_watched(study: "Study", store: "Store", **options: Any) -> "StudyOutcome":
+    """`run_study` with its progress on the terminal; interrupted, it says so and ends with 130."""
+    from feelgood.cli.progress import study_watcher
+    from feelgood.studies import run_study
+
+    try:
+        with study_watcher(errors) as watcher:
+            return run_study(study, store, watcher=watcher, **options)
+    except KeyboardInterrupt:
+        errors.print(STOPPED)
+        raise typer.Exit(130) from None
+
+
+def check_outcome(outcome: "StudyOutcome") -> None:
+    """An error in one sentence if cells could not be run."""
+    if outcome.failures:
+        raise FeelgoodError(
+            f"{outcome.missing} of {outcome.done + outcome.missing} cells could not be run; the "
+            f"first: {next(iter(outcome.failures.items()))}."
+        )
+
+
 @study.command("run")
 def run_command(
     file: FileArgument,
@@ -65,38 +90,27 @@ def run_command(
 ) -> None:
     """Run what is missing of a study; an interrupted one goes on where it was."""
     from feelgood.cli.output import result_table
-    from feelgood.cli.progress import study_watcher
     from feelgood.datasets import use_data
-    from feelgood.studies import Store, read_study, run_study
+    from feelgood.studies import Store, read_study
 
     use_no_accelerator()
     use_data(data)
     given = read_study(file, posterior_every)
     place = Store(store or given.store)
-    try:
-        with study_watcher(errors) as watcher:
-            outcome = run_study(
-                given.study,
-                place,
-                engine=engine,
-                workers=workers,
-                address=address,
-                checkpoint_every=checkpoint_every,
-                watcher=watcher,
-            )
-    except KeyboardInterrupt:
-        errors.print(STOPPED)
-        raise typer.Exit(130) from None
+    outcome = run_watched(
+        given.study,
+        place,
+        engine=engine,
+        workers=workers,
+        address=address,
+        checkpoint_every=checkpoint_every,
+    )
     out = view()
     results = place.results(given.study.cells)
     for testbed in dict.fromkeys(r.testbed for r in results):
         out.print(result_table([r for r in results if r.testbed == testbed]))
     out.print(f"results: {place.path}", markup=False, soft_wrap=True)
-    if outcome.failures:
-        raise FeelgoodError(
-            f"{outcome.missing} of {len(given.study.cells)} cells could not be run; the first: "
-            f"{next(iter(outcome.failures.items()))}."
-        )
+    check_outcome(outcome)
 
 
 @study.command("show")
