@@ -217,6 +217,11 @@ class Evaluator(eqx.Module):
         value, _, memo = self.evaluate(memo, rows, theta, luck)
         return value, memo
 
+    def most(self, memo: Any, rows: Rows) -> Value:
+        """A value that no θ exceeds: φ ≤ b."""
+        del memo
+        return self.bonus.b * rows.filled
+
 
 class FullPass(Evaluator):
     """Every stored context, at every evaluation."""
@@ -301,6 +306,9 @@ class Pruned(Evaluator):
     def begin(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
         del rows, theta
         return memo._replace(offset=memo.settled_value)
+
+    def most(self, memo: Anchored, rows: Rows) -> Value:
+        return super().most(memo, rows) - memo.offset
 
     def evaluate(
         self, memo: Anchored, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]

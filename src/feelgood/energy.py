@@ -12,6 +12,7 @@ began), computed as such. In float32 the plain sums lose the digits that a Metro
 
 import dataclasses
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -146,6 +147,16 @@ class Landscape(eqx.Module):
 
     def surrogate(self, theta: Theta) -> Theta:
         """A cheap force for Hamiltonian trajectories, where `frozen` says that there is one."""
+        raise NotImplementedError
+
+    def value_or_bound(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        suffices: Callable[[Value], Bool[Array, "*lanes"]],
+    ) -> tuple[Value, Any]:
+        """L(θ), or a cheap bound below it where that `suffices`; beside a `surrogate` only."""
         raise NotImplementedError
 
 
@@ -370,6 +381,35 @@ class Target(Landscape):
         assert self.data.rows is not None
         extra, memo = bonus.value(memo, self.data.rows, theta, luck)
         return value - bonus.bonus.lam * extra, memo
+
+    def value_or_bound(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        suffices: Callable[[Value], Bool[Array, "*lanes"]],
+    ) -> tuple[Value, Any]:
+        """L(θ), or in all lanes the energy without the bonus less the most that it can be.
+
+        A trajectory that became unstable is rejected whatever the bonus: it need not be summed.
+        """
+        bonus, rows = self.energy.bonus, self.data.rows
+        assert bonus is not None and rows is not None
+        smooth, _ = self._smooth(theta)
+        least = smooth - bonus.bonus.lam * bonus.most(memo, rows)
+
+        def look(carry: tuple[Bool[Array, ""], Value, Any]) -> tuple[Bool[Array, ""], Value, Any]:
+            done, _, memo = carry
+            # To the compiler this point depends on the turn: the sum would otherwise be moved out
+            # of the loop and be taken every time.
+            here = jnp.where(done, 0.0, theta)
+            extra, memo = bonus.value(memo, rows, here, luck)
+            return jnp.ones((), bool), smooth - bonus.bonus.lam * extra, memo
+
+        # A loop of at most one turn, not a conditional: its carry is updated in place.
+        start = (jnp.all(suffices(least)), least, memo)
+        _, value, memo = lax.while_loop(lambda carry: ~carry[0], look, start)
+        return value, memo
 
     def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
         """L(θ) and ∇L(θ)."""

@@ -4,11 +4,20 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from feelgood.bonus import Theta, Value
 from feelgood.energy import Landscape
-from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
+from feelgood.samplers.blocks import (
+    DIVERGENCE,
+    Info,
+    Kernel,
+    Noise,
+    Tuning,
+    accept,
+    split_luck,
+    square,
+)
 from feelgood.settings import setting
 from feelgood.types import Number
 
@@ -90,6 +99,10 @@ class HMC(Kernel):
             new_force = target.surrogate(moved)
             return moved, jnp.where(i > 0, kick(half, new_force, 0.5), momentum), new_force
 
+        def log_ratio(value: Value) -> Value:
+            kinetic = 0.5 * (square(noise.normal) - square(momentum))
+            return beta * (chain.value - value) + kinetic
+
         if target.frozen is None:
             start = (chain.theta, noise.normal, chain.force, chain.value, chain.memo)
             theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
@@ -100,9 +113,13 @@ class HMC(Kernel):
                 leap_with_surrogate,
                 (chain.theta, noise.normal, jnp.zeros_like(chain.theta)),
             )
-            value, memo = target.value(theta, chain.memo, more_luck)
-        kinetic = 0.5 * (square(noise.normal) - square(momentum))
-        accepted, probability, diverged = accept(luck[0], beta * (chain.value - value) + kinetic)
+
+            def hopeless(least: Value) -> Bool[Array, "*lanes"]:
+                """Whether `accept` calls it diverged however much more the energy is."""
+                return ~(log_ratio(least) >= -DIVERGENCE)
+
+            value, memo = target.value_or_bound(theta, chain.memo, more_luck, hopeless)
+        accepted, probability, diverged = accept(luck[0], log_ratio(value))
         moved = HMCChain(
             theta=jnp.where(accepted, theta, chain.theta),
             value=jnp.where(accepted, value, chain.value),
