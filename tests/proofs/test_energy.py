@@ -212,7 +212,6 @@ def test_subsampled_bonus_is_unbiased() -> None:
 # ---- other ways to evaluate the bonus -------------------------------------------------------
 
 
-@eqx.filter_jit
 def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, window: Any) -> Any:
     """Rounds `window[0]` to `window[1]` of one chain; `carry` is its state and the arms played."""
 
@@ -225,11 +224,18 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
     return jax.lax.fori_loop(window[0], window[1], one, carry)
 
 
+play_compiled = eqx.filter_jit(play)
+
+
 def played_so_far(
-    policy: Thompson, rounds: int, stops: list[int]
+    policy: Thompson,
+    rounds: int,
+    stops: list[int],
+    bandit: str = "linear-20",
+    player: Any = play_compiled,
 ) -> list[tuple[ThompsonState, Problem]]:
-    """A real run of one chain on linear-20, as it is after some of its rounds."""
-    testbed = TESTBEDS["linear-20"].build()
+    """A real run of one chain, as it is after some of its rounds."""
+    testbed = TESTBEDS[bandit].build()
     key, fixed, see, luck = jax.random.split(levels.key_for("run"), 4)
     truth, turns = testbed.init(fixed), jnp.arange(rounds)
     contexts = jax.vmap(testbed.context, (0, None, 0))(jax.random.split(see, rounds), truth, turns)
@@ -241,7 +247,7 @@ def played_so_far(
     out, first = [], 0
     for stop in stops:
         window = (jnp.asarray(first), jnp.asarray(stop))
-        state, arms = play(policy, key, contexts, rewards, strong((state, arms)), window)
+        state, arms = player(policy, key, contexts, rewards, strong((state, arms)), window)
         played = np.asarray(arms[:stop])
         paid = np.asarray(rewards)[np.arange(stop), played]
         out.append((state, Problem(testbed.spec, np.asarray(contexts)[:stop], played, paid)))
@@ -301,6 +307,56 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
         memo = evaluator.reserve(evaluator.init(()), 3000)
         label = f"pruned {s} {seen.rounds}"
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
+
+
+@pytest.mark.parametrize(
+    ("bandit", "name"), [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]
+)
+def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
+    bandit: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that becomes too long after some rounds: the same run as with the exact energy."""
+    settings = {"lam": 0.5, "b": 2.0, "s": 20.0, "steps": 4, "leapfrog": 6, "step": 0.1}
+    settings |= {"schedule": "constant", "beta": 1.0, "eta": 10.0, "likelihood": "squared"}
+    policy = agent(name, **settings)
+    with_bounds = played_so_far(policy, 400, [10, 400], bandit)
+
+    def exact(target: Target, theta: Any, memo: Any, luck: Any, suffices: Any) -> Any:
+        del suffices
+        return target.value(theta, memo, luck)
+
+    monkeypatch.setattr(Target, "value_or_bound", exact)
+    afresh = eqx.filter_jit(functools.partial(play))  # traced again, with what is patched
+    without = played_so_far(policy, 400, [10, 400], bandit, afresh)
+    for (state, seen), (other, same) in zip(with_bounds, without, strict=True):
+        assert np.array_equal(seen.arms, same.arms)
+        for one, two in zip(jax.tree.leaves(state.info), jax.tree.leaves(other.info), strict=True):
+            assert np.array_equal(one, two)
+    assert float(with_bounds[0][0].info.acceptance) > 0.2
+    assert float(with_bounds[1][0].info.divergences) > 0.5, "no trajectory was hopeless"
+
+
+@pytest.mark.parametrize("name", ["fghmcts", "sfghmcts"])
+@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+def test_the_cheap_bound_is_below_the_energy(shared: bool, name: str) -> None:
+    policy, data = case(name, shared, bernoulli=False, b=0.5)
+    formula = formula_of(policy, data)
+    points = points_for([formula], f"bound {name} {shared}", 12)
+    state = learned(policy, data, len(points))
+    target = Target.of(policy._energy_of(state), state.data, state.chain.theta)
+    theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
+
+    def answer(enough: bool) -> np.ndarray:
+        def suffices(least: jax.Array) -> jax.Array:
+            return jnp.full(least.shape, enough)
+
+        value, _ = target.value_or_bound(theta, state.chain.memo, no_luck, suffices)
+        return np.asarray(value)
+
+    exact, _ = target.value(theta, state.chain.memo, no_luck)
+    size = ROUNDING * formula.size(points)
+    require([levels.close("value", answer(enough=False), exact, size)])
+    assert np.all(answer(enough=True) < np.asarray(exact) - size)
 
 
 @pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])
