@@ -250,8 +250,13 @@ class FullPass(Evaluator):
 
         def of_chunk(chunk: Chunk, theta: Theta) -> Value:
             assert chunk.contexts is not None
-            best = highest(row_scores(self.spec, theta, chunk.contexts))
-            return total_of(self.bonus.phi(best), chunk.valid)
+            scores = row_scores(self.spec, theta, chunk.contexts)
+            if len(scores) > WRITTEN_OUT:
+                # Folded once: a lone reduction would take the sums of the scores into itself, and
+                # compute them round by round with long strides.
+                half = -(-len(scores) // 2)
+                scores = jnp.maximum(scores[:half], scores[-half:])
+            return total_of(self.bonus.phi(highest(scores)), chunk.valid)
 
         return rows.total(of_chunk, theta), memo
 

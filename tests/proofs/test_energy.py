@@ -309,6 +309,23 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
 
 
+@pytest.mark.parametrize("arms", [3, 17, 50])
+def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
+    """However many arms: many are folded before the largest score is looked for."""
+    data = problem(Spec(arms=arms, dim=3, shared=True, rewards="squared"), 40)
+    policy = agent("sfglmcts", lam=0.5, b=0.5, s=3.0)
+    formula = formula_of(policy, data)
+    points = points_for([formula], f"value alone {arms}", 5)
+    state = learned(policy, data, len(points))
+    rows = state.data.rows
+    assert rows is not None and policy.bonus is not None
+    evaluator = FullPass(bonus=policy.bonus, spec=data.spec)
+    theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
+    value, _, _ = evaluator.evaluate((), rows, theta, no_luck)
+    alone, _ = evaluator.value((), rows, theta, no_luck)
+    require([levels.close("value", alone, value, ROUNDING * formula.size(points))])
+
+
 @pytest.mark.parametrize(
     ("bandit", "name"), [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]
 )
