@@ -261,6 +261,7 @@ _LATEX = {
     "×": r"$\times$",
     "≥": r"$\ge$",
     "≤": r"$\le$",
+    "√": r"$\surd$",
     "–": "--",
     "³": r"\textsuperscript{3}",
     **{
