@@ -36,8 +36,11 @@ from feelgood.history import (
 )
 from feelgood.types import Likelihood, Number, Spec
 
-#: When Hamiltonian trajectories feel the bonus' true force; see `Target.surrogate`.
+#: When Hamiltonian trajectories feel the bonus' true force; see `Target.follow_surrogate`.
 TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
+
+#: ∇L, or what stands for it, at a point.
+Force = Callable[[Theta], Theta]
 
 
 class Data(eqx.Module):
@@ -145,8 +148,8 @@ class Landscape(eqx.Module):
     ) -> Evaluation:
         """Add the part of L that batches do not estimate."""
 
-    def surrogate(self, theta: Theta) -> Theta:
-        """A cheap force for Hamiltonian trajectories, where `frozen` says that there is one."""
+    def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
+        """A trajectory along a cheap force, where `frozen` says that there is one."""
         raise NotImplementedError
 
     def value_or_bound(
@@ -250,7 +253,7 @@ class Target(Landscape):
     origin_gradient: Theta
     #: Gradient of λ Σφ with the arm choices frozen at a point that depends on the data alone.
     frozen: Theta | None
-    #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `surrogate`.
+    #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `follow_surrogate`.
     true_force: Bool[Array, ""]
 
     @classmethod
@@ -302,8 +305,8 @@ class Target(Landscape):
         """∇ of the data term and the prior: everything but the bonus."""
         return self._smooth(theta)[1]
 
-    def surrogate(self, theta: Theta) -> Theta:
-        """∇L with the bonus' arm choices frozen: a cheap force for Hamiltonian trajectories.
+    def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
+        """A trajectory along ∇L with the bonus' arm choices frozen, which is cheap.
 
         Where the posterior is wide, a trajectory meets many other arm choices, and with frozen
         ones little is accepted. So the force is the true one in the first rounds, when the history
@@ -315,13 +318,17 @@ class Target(Landscape):
         frozen, bonus, rows = self.frozen, self.energy.bonus, self.data.rows
         assert frozen is not None and bonus is not None and rows is not None
 
-        def true_pull() -> Theta:
+        def true(theta: Theta) -> Theta:
             everything = FullPass(bonus=bonus.bonus, spec=bonus.spec)
             no_luck = jnp.zeros((0, *theta.shape[2:]))
-            return bonus.bonus.lam * everything.evaluate((), rows, theta, no_luck)[1]
+            pull = bonus.bonus.lam * everything.evaluate((), rows, theta, no_luck)[1]
+            return self.data_gradient(theta) - pull
 
-        pull = lax.cond(self.true_force, true_pull, lambda: frozen)
-        return self.data_gradient(theta) - pull
+        def cheap(theta: Theta) -> Theta:
+            return self.data_gradient(theta) - frozen
+
+        # One choice a trajectory, not a step: an accelerator waits for the host at each.
+        return lax.cond(self.true_force, lambda: trajectory(true), lambda: trajectory(cheap))
 
     def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
         energy, data = self.energy, self.data

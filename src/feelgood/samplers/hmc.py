@@ -7,7 +7,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float
 
 from feelgood.bonus import Theta, Value
-from feelgood.energy import Landscape
+from feelgood.energy import Force, Landscape
 from feelgood.samplers.blocks import (
     DIVERGENCE,
     Info,
@@ -34,9 +34,9 @@ class HMCChain(NamedTuple):
 class HMC(Kernel):
     """Leapfrog trajectories on H = βL + ½ pᵀM⁻¹p, M = I or V, accepted with min(1, e^{−ΔH}).
 
-    The force may come from a surrogate (`Target.surrogate`): any force that is a function of the
-    position keeps the trajectory reversible and volume-preserving, and the accept step uses the
-    exact energy, so the target is exact whatever the force.
+    The force may come from a surrogate (`Target.follow_surrogate`): any force that is a function
+    of the position keeps the trajectory reversible and volume-preserving, and the accept step uses
+    the exact energy, so the target is exact whatever the force.
 
     Neal, "MCMC using Hamiltonian dynamics", Handbook of Markov Chain Monte Carlo, 2011.
     """
@@ -91,13 +91,19 @@ class HMC(Kernel):
             value, force, memo = target.evaluate(theta, memo, more_luck)
             return theta, kick(momentum, force, 0.5), force, value, memo
 
-        def leap_with_surrogate(i: Array, carry: tuple[Theta, Theta, Theta]) -> Any:
-            """Pass 0 only computes the force at the start, so that the force is compiled once."""
-            theta, momentum, force = carry
-            half = kick(momentum, force, 0.5)
-            moved = jnp.where(i > 0, theta + tuning.unwhiten(step * half), theta)
-            new_force = target.surrogate(moved)
-            return moved, jnp.where(i > 0, kick(half, new_force, 0.5), momentum), new_force
+        def along(force_at: Force) -> tuple[Theta, Theta, Theta]:
+            """The trajectory under another force."""
+
+            def leap(i: Array, carry: tuple[Theta, Theta, Theta]) -> Any:
+                """Pass 0 only computes the force at the start, so that it is compiled once."""
+                theta, momentum, force = carry
+                half = kick(momentum, force, 0.5)
+                moved = jnp.where(i > 0, theta + tuning.unwhiten(step * half), theta)
+                new_force = force_at(moved)
+                return moved, jnp.where(i > 0, kick(half, new_force, 0.5), momentum), new_force
+
+            start = (chain.theta, noise.normal, jnp.zeros_like(chain.theta))
+            return lax.fori_loop(0, self.leapfrog + 1, leap, start)
 
         def log_ratio(value: Value) -> Value:
             kinetic = 0.5 * (square(noise.normal) - square(momentum))
@@ -107,12 +113,7 @@ class HMC(Kernel):
             start = (chain.theta, noise.normal, chain.force, chain.value, chain.memo)
             theta, momentum, force, value, memo = lax.fori_loop(0, self.leapfrog, leap, start)
         else:
-            theta, momentum, force = lax.fori_loop(
-                0,
-                self.leapfrog + 1,
-                leap_with_surrogate,
-                (chain.theta, noise.normal, jnp.zeros_like(chain.theta)),
-            )
+            theta, momentum, force = target.follow_surrogate(along)
 
             def hopeless(least: Value) -> Bool[Array, "*lanes"]:
                 """Whether `accept` calls it diverged however much more the energy is."""
