@@ -7,7 +7,7 @@ from feelgood.results import AgentResult
 from feelgood.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
 from showdown.book import Book, grid, section
 from showdown.effects import FEWEST_SEEDS, enumeration, number
-from showdown.shelf import device_of
+from showdown.shelf import devices_of
 
 NOT_RUN = "Cannot say: nothing was run for this."
 #: What is ranked together, and the study that ran it.
@@ -120,9 +120,9 @@ def _on_one_machine(
     """The machine on which most of these agents ran and nowhere else, and which they are."""
     alone: dict[str, list[str]] = {}
     for name in agents:
-        devices = {device_of(group[name]) for group in groups.values()}
+        devices = devices_of(group[name] for group in groups.values())
         if len(devices) == 1:
-            alone.setdefault(devices.pop(), []).append(name)
+            alone.setdefault(devices[0], []).append(name)
     return max(alone.items(), key=lambda item: len(item[1]), default=("", []))
 
 
@@ -135,9 +135,14 @@ def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
     gradients = [compute_of(r).gradients for r in runs]
     known = [g for g in gradients if g is not None]
     rounds = sum(r.rounds for r in runs)
-    micro = 1e6 * _seconds(groups, agent) / rounds
     tail = f" and {sum(known) / rounds:.0f} gradients" if len(known) == len(runs) else ""
-    return f"a round costs {micro:.3g} µs{tail} a chain, averaged over the testbeds"
+    return f"a round costs {_micro(groups, agent)} µs{tail} a chain, averaged over the testbeds"
+
+
+def _micro(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
+    """Microseconds that a round of a chain takes, over all testbeds."""
+    rounds = sum(group[agent].rounds for group in groups.values())
+    return number(1e6 * _seconds(groups, agent) / rounds)
 
 
 def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
@@ -151,8 +156,8 @@ def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
                 f"{standing.mean:.2f}",
                 "yes" if standing.may_be_best else "no",
                 *(number(r.regret.mean) for r in runs),
-                f"{1e6 * _seconds(groups, standing.name) / sum(r.rounds for r in runs):.3g}",
-                enumeration(sorted({device_of(r) for r in runs})),
+                _micro(groups, standing.name),
+                enumeration(devices_of(runs)),
             ]
         )
     header = ("agent", "mean rank", "may be the best", *groups, "µs a round", "on")

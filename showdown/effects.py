@@ -8,9 +8,17 @@ import enum
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from feelgood.errors import FeelgoodError
 from feelgood.results import AgentResult
-from feelgood.statistics import Estimate, PairedDifference, compare
+from feelgood.statistics import (
+    Estimate,
+    PairedDifference,
+    common_seeds,
+    compare,
+    values_at,
+)
 
 #: Fewer common seeds than this say nothing.
 FEWEST_SEEDS = 5
@@ -49,12 +57,22 @@ class Effect:
         return Word.NOTHING
 
     @property
+    def regrets(self) -> tuple[float, float]:
+        """Mean regret of `changed` and of `base` over the seeds of the difference."""
+        if self.changed is None or self.base is None:
+            return math.nan, math.nan
+        if self.difference is None or self.difference.count == 0:
+            return math.nan, math.nan
+        seeds = common_seeds([self.changed, self.base])
+        both = np.stack([values_at(self.changed, seeds), values_at(self.base, seeds)])
+        changed, base = both[:, np.isfinite(both).all(axis=0)].mean(axis=1)
+        return float(changed), float(base)
+
+    @property
     def relative(self) -> float:
         """The difference in units of the base's mean regret on the same seeds."""
-        if self.difference is None or self.base is None:
-            return math.nan
-        mean = self.base.regret.mean
-        return self.difference.mean / mean if mean > 0 else math.nan
+        _, base = self.regrets
+        return self.difference.mean / base if self.difference and base > 0 else math.nan
 
 
 def effect(label: str, changed: AgentResult | None, base: AgentResult | None) -> Effect:
@@ -176,8 +194,7 @@ def table(effects: Sequence[Effect]) -> str:
         else:
             share = signed(100 * e.relative) if math.isfinite(e.relative) else "–"
             cells += [
-                number(e.changed.regret.mean),
-                number(e.base.regret.mean),
+                *map(number, e.regrets),
                 interval(e.difference),
                 f"{share} %",
                 f"{100 * e.better.value:.0f} % of seeds",

@@ -52,7 +52,7 @@ def bonus_chart(effects: Sequence[Effect]) -> Chart:
     for e in effects:
         if e.changed is None or e.base is None or e.difference is None:
             continue
-        unit = e.base.regret.mean
+        _, unit = e.regrets
         ends = {"ratio": e.difference.mean, "low": e.difference.low, "high": e.difference.high}
         rows.append(
             {"testbed": e.changed.testbed, "lam": f"{e.changed.settings['lam']:g}"}

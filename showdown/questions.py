@@ -24,7 +24,7 @@ from showdown.effects import (
     tally_sentence,
 )
 from showdown.figures import bonus_chart, scatter
-from showdown.shelf import device_of, is_sound, settings_text, unpreconditioned, unsmoothed
+from showdown.shelf import devices_of, is_sound, settings_text, unpreconditioned, unsmoothed
 
 LINEAR = ("question-lambda",)
 LOGISTIC = ("question-lambda-logistic",)
@@ -421,7 +421,7 @@ def compute(book: Book) -> str:
                 f"{cost.seconds:.3g}" if np.isfinite(cost.seconds) else "–",
                 f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]",
                 str(mean.count),
-                device_of(r),
+                enumeration(devices_of([r])),
             ]
         )
     header = ("agent", "steps a round", "gradients", "seconds a chain", "regret", "seeds", "device")

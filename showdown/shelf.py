@@ -120,11 +120,11 @@ def bonus_names(agent: str) -> Iterator[str]:
     yield from (name for name in (plain, smoothed) if name is not None)
 
 
-def device_of(result: AgentResult) -> str:
-    """`NVIDIA H200`, or `CPU`: machines with many cores do not say which they have."""
-    devices = str(result.provenance.get("device") or "an unknown machine").split(", ")
-    names = {"CPU" if d.startswith("cpu") else d.removesuffix(" (gpu)") for d in devices}
-    return " and ".join(sorted(names))
+def devices_of(results: Iterable[AgentResult]) -> list[str]:
+    """`NVIDIA H200`, `CPU` or both: machines with many cores do not say which they have."""
+    told = [str(r.provenance.get("device") or "an unknown machine") for r in results]
+    devices = {name for names in told for name in names.split(", ")}
+    return sorted({"CPU" if d.startswith("cpu") else d.removesuffix(" (gpu)") for d in devices})
 
 
 def is_sound(result: AgentResult) -> bool:

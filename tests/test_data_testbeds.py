@@ -384,3 +384,17 @@ def test_restaurant_rewards_are_the_best_ratings() -> None:
     assert payoffs.sum() == (data["rating_final"][:, 2] == "2").sum() == 486
     for user, place, rating in data["rating_final"][:, :3].tolist():
         assert payoffs[users.index(user), places.index(int(place))] == (rating == "2")
+
+
+def test_what_chance_and_one_place_cost_on_restaurant() -> None:
+    """The figures that docs/datasets.md and the reason beside the published numbers give."""
+    liked = np.asarray(built("restaurant").payoffs)
+    ratings = load("restaurant")["rating_final"]
+    rated = len({user for user, rating in ratings[:, [0, 2]].tolist() if rating != "0"})
+    paid = (ratings[:, 2] != "0").sum()
+
+    best = liked.max(axis=1).mean()
+    assert round(10_000 * (best - liked.mean())) == 7_773
+    assert round(10_000 * (best - liked.mean(axis=0).max())) == 6_739
+    # As the released script has it, which pays for the middle rating too.
+    assert round(10_000 * (rated / len(liked) - paid / liked.size)) == 8_697

@@ -28,7 +28,7 @@ from showdown import (
 )
 from showdown.book import Book
 from showdown.collecting import collect
-from showdown.effects import Word, effect
+from showdown.effects import Word, effect, number, table
 from showdown.filling import Wanted, listed, missing_study
 from showdown.keeping import Kept
 from showdown.shelf import Shelf, unpreconditioned, unsmoothed, without_bonus
@@ -311,6 +311,17 @@ def test_words_follow_the_interval() -> None:
     assert effect("", apart, base).why == "no seed in common"
 
 
+def test_a_pair_is_in_units_of_its_own_seeds() -> None:
+    """The base may have more seeds than the changed agent; its others do not count."""
+    base = result("lmcts", [*(100.0 + NOISE), *(500.0 + NOISE)])
+    pair = effect("", run("x", 110.0 + NOISE), base)
+    assert pair.difference is not None
+    assert pair.regrets == pytest.approx((110.0 + NOISE.mean(), 100.0 + NOISE.mean()))
+    assert pair.difference.mean == pytest.approx(pair.regrets[0] - pair.regrets[1])
+    assert pair.relative == pytest.approx(10.0 / pair.regrets[1])
+    assert f"| {number(pair.regrets[1])} |" in table([pair])
+
+
 def test_the_bonus_is_judged_beside_the_agent_without() -> None:
     study = "question-lambda"
     book = book_of(
@@ -435,7 +446,7 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
     assert "different machines: seconds are not" in pages.in_short(book_of(*mixed))[-3]
     third = pages.in_short(book_of(*mixed, *everywhere("e", 0.0, 3.0)))[-3]
     assert "ran on an unknown machine alone, the cheapest is `e`; a round costs" in third
-    assert "CPU and abacus" in defaults.default_choice(book_of(*mixed))
+    assert "CPU, abacus and an unknown machine" in defaults.default_choice(book_of(*mixed))
     assert "10 seeds" in short
     alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-3]
     assert "`d` has the lowest mean rank" in alone
