@@ -110,7 +110,8 @@ def _rankings(book: Book, group: Group) -> list[str]:
             sentences.append(f"{testbed}, agents at the paper's settings: {ranking.verdict}")
         if alike := _alike(own):
             sentences.append(f"{testbed}, the same regret on every seed: {'; '.join(alike)}.")
-    absent = [t for t in group.testbeds if not any(r.testbed == t for r in results)]
+    run = {c.row.testbed for c in comparisons(book.shelf) if c.verdict is not Verdict.NOT_RUN}
+    absent = [t for t in group.testbeds if t not in run]
     return [*sentences, f"Not run: {enumeration(absent)}."] if absent else sentences
 
 

@@ -66,6 +66,13 @@ def test_the_pages_are_what_the_results_give() -> None:
             assert (folder / target).exists(), f"{name} leads to {target}"
 
 
+def test_a_testbed_with_numbers_is_not_called_absent() -> None:
+    """logistic-40 is in no table of all agents, but the tables of its weights are here."""
+    text = (ROOT / "docs" / "results" / "logistic.md").read_text()
+    assert "| logistic-40 |" in text
+    assert "Not run" not in text
+
+
 def test_the_readme_says_what_the_pages_say() -> None:
     """Its answer is written by hand: every interval and every count stands on the front page."""
     readme = (ROOT / "README.md").read_text()
