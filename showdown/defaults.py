@@ -2,19 +2,37 @@
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
+from feelgood.report.drawing import regret_interval
 from feelgood.results import AgentResult
 from feelgood.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
-from showdown.book import Book, grid, section
-from showdown.effects import FEWEST_SEEDS, enumeration, number
-from showdown.shelf import devices_of
+from showdown import posterior
+from showdown.book import Book, folded, grid, items, section
+from showdown.effects import FEWEST_SEEDS, MANY, effect, enumeration, number, summary, table
+from showdown.shelf import devices_of, settings_text
 
 NOT_RUN = "Cannot say: nothing was run for this."
-#: What is ranked together, and the study that ran it.
-PARTS = {
-    "Linear, logistic and wheel": "question-default",
-    "Data sets": "question-default-data",
-}
+
+
+class Part(NamedTuple):
+    """Testbeds that are ranked together: how their names begin, and the study that ran them."""
+
+    title: str
+    begins: str
+    study: str
+
+    def results(self, book: Book) -> list[AgentResult]:
+        """What there is of it."""
+        return [r for r in book.shelf.of(self.study) if r.testbed.startswith(self.begins)]
+
+
+PARTS = (
+    Part("linear", "linear", "question-default"),
+    Part("logistic", "logistic", "question-default"),
+    Part("wheel", "wheel", "question-default"),
+    Part("data sets", "", "question-default-data"),
+)
 
 
 def default_choice(book: Book) -> str:
@@ -22,24 +40,62 @@ def default_choice(book: Book) -> str:
     return section(
         "What to use by default, and what does it cost?",
         "Every agent with the settings it has out of the box. Agents are ranked on every testbed "
-        "seed by seed and the ranks averaged, so that no testbed counts for more.",
-        *(_part(book, title, study) for title, study in PARTS.items()),
+        "seed by seed and the ranks averaged, so that no testbed counts for more. An agent may be "
+        "the best unless another one's mean rank is seen to be lower, seed by seed.",
+        items(_temperature(book)),
+        *(_part(book, part) for part in PARTS),
     )
 
 
 def advice(book: Book) -> list[tuple[str, str]]:
     """Every part and its recommendation."""
-    parts = {title: book.shelf.of(study) for title, study in PARTS.items()}
-    return [(title, recommendation(results)) for title, results in parts.items()]
+    return [(part.title, recommendation(part.results(book))) for part in PARTS]
 
 
-def _part(book: Book, title: str, study: str) -> str:
-    results = book.shelf.of(study)
+def _temperature(book: Book) -> list[str]:
+    """How hot the draws are out of the box, and what colder ones would do."""
+    measured = posterior.measured_runs(book)
+    by_default = {id(r) for r in book.shelf.of("question-default")}
+    hot = [
+        f"`{r.agent}` {posterior.variance_ratio(r):.2g}" for r in measured if id(r) in by_default
+    ]
+    out = []
+    if hot:
+        out.append(
+            f"On {measured[0].testbed} draws out of the box have so many times the posterior's "
+            f"variance: {enumeration(hot)}."
+        )
+    for other in book.shelf.of("question-default"):
+        cold = [
+            effect(f"`{r.agent}`, {settings_text(r, ('eta', 'beta', 'steps'))}", r, other)
+            for r in measured
+            if r.testbed == other.testbed and posterior.variance_ratio(r) < COLD
+        ]
+        if other.agent == "linucb" and cold:
+            out.append(summary(f"Colder draws beside `linucb` on {other.testbed}", cold))
+    return out
+
+
+#: Draws with less than this of the posterior's variance are called cold.
+COLD = 0.9
+
+
+def _part(book: Book, part: Part) -> str:
+    results = part.results(book)
     ranking = overall(results)
     said = recommendation(results)
+    title = part.title[0].upper() + part.title[1:]
     if ranking is None:
         return section(title, said, depth=3)
-    return section(title, said, _left_out(results), _costs(results, ranking), depth=3)
+    return section(
+        title,
+        said,
+        _left_out(results),
+        _regrets(results, ranking),
+        folded("Each beside the first, by pairs", _beside_first(results, ranking)),
+        folded("Microseconds that a round of a chain takes", _costs(results, ranking)),
+        depth=3,
+    )
 
 
 def _contenders(results: Sequence[AgentResult]) -> dict[str, dict[str, AgentResult]]:
@@ -96,19 +152,20 @@ def recommendation(results: Sequence[AgentResult]) -> str:
         return NOT_RUN
     groups = _contenders(results)
     best = [s.name for s in ranking.standings if s.may_be_best]
-    where = f"over {len(groups)} testbeds, {len(ranking.standings)} agents"
     names = [f"`{name}`" for name in best]
-    said = f"{where}, {ranking.seeds} seeds, level {ranking.level:g}"
+    where = enumeration(list(groups)) if len(groups) <= MANY else f"{len(groups)} testbeds"
+    agents = f"{len(ranking.standings)} agents"
+    said = f"{where}; {agents}, {ranking.seeds} seeds, level {ranking.level:g}"
     if not best:
         return f"No agent can be recommended: all have diverged chains ({said})."
     if len(best) == 1:
-        return f"{names[0]} has the lowest mean rank ({said}); {_cost_text(groups, best[0])}."
+        return f"{names[0]} has the lowest mean rank ({said}){_cost_text(groups, best[0])}."
     chosen = f"No single winner: {enumeration(names)} may be the best ({said})."
     device, alike = _on_one_machine(groups, best)
     if len(alike) < 2:
         return f"{chosen} They ran on different machines: seconds are not compared."
     cheapest = min(alike, key=lambda name: _seconds(groups, name))
-    cost = f"`{cheapest}`; {_cost_text(groups, cheapest)}."
+    cost = f"`{cheapest}`{_cost_text(groups, cheapest)}."
     if alike == best:
         return f"{chosen} The cheapest of them is {cost}"
     return f"{chosen} Of those that ran on {device} alone, the cheapest is {cost}"
@@ -131,18 +188,49 @@ def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:
 
 
 def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
+    """`; a round costs 2 µs a chain on CPU`, where all its runs were on one machine."""
     runs = [group[agent] for group in groups.values()]
+    devices = devices_of(runs)
+    if len(devices) > 1:
+        return ""
+    rounds = sum(r.rounds for r in runs)
     gradients = [compute_of(r).gradients for r in runs]
     known = [g for g in gradients if g is not None]
-    rounds = sum(r.rounds for r in runs)
     tail = f" and {sum(known) / rounds:.0f} gradients" if len(known) == len(runs) else ""
-    return f"a round costs {_micro(groups, agent)} µs{tail} a chain, averaged over the testbeds"
+    micro = number(1e6 * _seconds(groups, agent) / rounds)
+    return f"; a round costs {micro} µs{tail} a chain on {devices[0]}"
 
 
-def _micro(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
-    """Microseconds that a round of a chain takes, over all testbeds."""
-    rounds = sum(group[agent].rounds for group in groups.values())
-    return number(1e6 * _seconds(groups, agent) / rounds)
+def _regrets(results: Sequence[AgentResult], ranking: Ranking) -> str:
+    groups = _contenders(results)
+    rows = []
+    for standing in ranking.standings:
+        means = [regret_interval(group[standing.name]) for group in groups.values()]
+        rows.append(
+            [
+                f"`{standing.name}`",
+                f"{standing.mean:.2f}",
+                "yes" if standing.may_be_best else "no",
+                *(f"{number(m.value)} [{number(m.low)}, {number(m.high)}]" for m in means),
+            ]
+        )
+    header = ("agent", "mean rank", "may be the best", *groups)
+    return grid(header, rows) + (
+        f"\n\nMean final regrets with 95 % intervals, {ranking.seeds} seeds."
+    )
+
+
+def _beside_first(results: Sequence[AgentResult], ranking: Ranking) -> str:
+    """Paired differences to the agent of the lowest mean rank."""
+    first, *others = (standing.name for standing in ranking.standings)
+    groups = _contenders(results)
+    return table(
+        [
+            effect(f"beside `{first}`", group[name], group[first])
+            for group in groups.values()
+            for name in others
+        ]
+    )
 
 
 def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
@@ -150,18 +238,12 @@ def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
     rows = []
     for standing in ranking.standings:
         runs = [group[standing.name] for group in groups.values()]
-        rows.append(
-            [
-                f"`{standing.name}`",
-                f"{standing.mean:.2f}",
-                "yes" if standing.may_be_best else "no",
-                *(number(r.regret.mean) for r in runs),
-                _micro(groups, standing.name),
-                enumeration(devices_of(runs)),
-            ]
-        )
-    header = ("agent", "mean rank", "may be the best", *groups, "µs a round", "on")
-    return grid(header, rows) + (
-        f"\n\nMean final regrets, {ranking.seeds} seeds. Times of different machines cannot be "
-        "compared; other runs were made beside these."
+        rows.append([f"`{standing.name}`", *(_cost(r) for r in runs)])
+    return grid(("agent", *groups), rows) + (
+        "\n\nTimes of different machines cannot be compared; other runs were made beside these."
     )
+
+
+def _cost(r: AgentResult) -> str:
+    seconds = compute_of(r).seconds / r.rounds
+    return f"{number(1e6 * seconds)} ({enumeration(devices_of([r]))})"

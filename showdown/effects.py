@@ -165,7 +165,33 @@ def tally_sentence(subject: str, effects: Sequence[Effect]) -> str:
     if not effects:
         return f"{subject}: cannot say, no pair was run."
     pairs = "one pair" if len(effects) == 1 else f"{len(effects)} pairs"
-    return f"{subject}: of {pairs}, {tally(effects)} ({seeds_text(effects)})."
+    return f"{subject}: of {pairs} on {_where(effects)}, {tally(effects)} ({seeds_text(effects)})."
+
+
+#: More testbeds than this are counted, not named.
+MANY = 4
+
+
+def _where(effects: Sequence[Effect]) -> str:
+    """`linear-20 and linear-40`, or `9 testbeds`."""
+    runs = [e.changed or e.base for e in effects]
+    testbeds = list(dict.fromkeys(run.testbed for run in runs if run is not None))
+    if not testbeds:
+        return "no testbed"
+    return enumeration(testbeds) if len(testbeds) <= MANY else f"{len(testbeds)} testbeds"
+
+
+def distinct(effects: Sequence[Effect]) -> list[Effect]:
+    """Each pair once: a smoothed agent that plays as the plain one does is no second one.
+
+    Pairs are the same where both of them have the same regret on every seed.
+    """
+    seen: dict[object, Effect] = {}
+    for e in effects:
+        runs = (e.changed, e.base)
+        key = tuple((r.testbed, r.seeds, r.final_regret.tobytes()) if r else None for r in runs)
+        seen.setdefault(key if e.difference is not None else id(e), e)
+    return list(seen.values())
 
 
 HEADER = (

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feelgood.errors import FeelgoodError
 from feelgood.parquet import read_parquet
 from feelgood.report.matching import run_key
 from feelgood.results import AgentResult, PosteriorAlong
@@ -186,7 +187,14 @@ def read_rows(folder: Path) -> list[Row]:
     """All rows of the folder."""
     rows: list[Row] = []
     for file in sorted(folder.glob("*.parquet")):
-        rows += read_parquet(file.read_bytes()).to_pylist()
+        table = read_parquet(file.read_bytes())
+        absent = [name for name in SCHEMA.names if name not in table.column_names]
+        if absent:
+            raise FeelgoodError(
+                f"{file} has no column '{absent[0]}', so that it is no file of these results: "
+                "move it elsewhere."
+            )
+        rows += table.to_pylist()
     return rows
 
 

@@ -1,13 +1,13 @@
 """How regret goes with posterior error: runs whose draws were measured along the way."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from feelgood.results import AgentResult
 from feelgood.statistics import Estimate, average_ranks, bootstrap
 from showdown.book import Book, grid, items, section
-from showdown.effects import FEWEST_SEEDS, effect, number, summary
+from showdown.effects import FEWEST_SEEDS, effect, number, signed, summary
 from showdown.figures import scatter
 from showdown.questions import NOT_RUN, in_order
 from showdown.shelf import settings_text
@@ -16,6 +16,8 @@ from showdown.shelf import settings_text
 ERROR = "wasserstein2"
 MEASURES = {"bias": "bias", "trace": "variance ratio", ERROR: "W₂²", "choice": "arm choice"}
 SETTINGS = ("beta", "eta", "lam", "steps")
+#: Fewer settings than this say nothing of a rank.
+FEWEST_SETTINGS = 3
 
 
 def measured_runs(book: Book) -> list[AgentResult]:
@@ -32,9 +34,10 @@ def answer(book: Book) -> str:
     return section(
         title,
         "Draws were measured against the exact posterior along the run. The error is the squared "
-        "2-Wasserstein distance in the posterior's own units, mean over the measured rounds "
+        "2-Wasserstein distance in the parameters' own units, mean over the measured rounds "
         "([all measures](posterior.md)). [2×] says that the draws have twice the posterior's "
-        "variance.",
+        "variance. Intervals of the rank correlations are over seeds: other settings than these "
+        "would give other ones.",
         items([*rank_sentences(runs), *nearest_sentences(runs)]),
         _figure(book, runs),
     )
@@ -72,28 +75,43 @@ def measured(r: AgentResult, measure: str = ERROR) -> np.ndarray:
     return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
 
+#: Parts of the settings, by the mean variance of their draws in that of the posterior; settings
+#: near 1 are the good ones of both.
+SIDES: dict[str, Callable[[float], bool]] = {
+    "draws with 0.9 times the posterior's variance or more": lambda ratio: ratio >= 0.9,
+    "draws with 1.1 times it or less": lambda ratio: ratio <= 1.1,
+}
+
+
 def rank_sentences(runs: Sequence[AgentResult]) -> list[str]:
-    """Whether settings with larger error, or hotter draws, have larger regret, seed by seed."""
+    """Whether settings with hotter draws, or with larger error, have larger regret, seed by seed.
+
+    Hot and cold draws are told apart: both are errors, and not of the same kind.
+    """
     out = []
     for testbed in dict.fromkeys(r.testbed for r in runs):
         here = [r for r in runs if r.testbed == testbed]
-        seeds = sorted(set.intersection(*(set(r.seeds) for r in here)))
-        if len(here) < 3 or len(seeds) < FEWEST_SEEDS:
-            out.append(f"{testbed}: cannot say from {len(here)} runs and {len(seeds)} seeds.")
-            continue
-        places = [[r.seeds.index(s) for s in seeds] for r in here]
-        regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
-        for measure, name in ((ERROR, "error"), ("trace", "variance of the draws")):
-            value = np.stack([measured(r, measure)[p] for r, p in zip(here, places, strict=True)])
-            whole = np.isfinite(regret).all(axis=0) & np.isfinite(value).all(axis=0)
-            each = [_rank_correlation(regret[:, i], value[:, i]) for i in np.flatnonzero(whole)]
-            mean = bootstrap(np.array(each, np.float64))
-            out.append(
-                f"{testbed}, over {len(here)} settings: {_connection(mean, name)}; rank "
-                f"correlation {mean.value:.2f} [{mean.low:.2f}, {mean.high:.2f}] "
-                f"({mean.count} seeds)."
-            )
+        out.append(_rank_sentence(testbed, here, "trace", "variance of the draws"))
+        for name, holds in SIDES.items():
+            side = [r for r in here if holds(variance_ratio(r))]
+            out.append(_rank_sentence(f"{testbed}, {name}", side, ERROR, "error"))
     return out
+
+
+def _rank_sentence(where: str, here: Sequence[AgentResult], measure: str, name: str) -> str:
+    seeds = sorted(set.intersection(*(set(r.seeds) for r in here))) if here else []
+    if len(here) < FEWEST_SETTINGS or len(seeds) < FEWEST_SEEDS:
+        return f"{where}: cannot say from {len(here)} settings and {len(seeds)} seeds."
+    places = [[r.seeds.index(s) for s in seeds] for r in here]
+    regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
+    value = np.stack([measured(r, measure)[p] for r, p in zip(here, places, strict=True)])
+    whole = np.isfinite(regret).all(axis=0) & np.isfinite(value).all(axis=0)
+    each = [_rank_correlation(regret[:, i], value[:, i]) for i in np.flatnonzero(whole)]
+    mean = bootstrap(np.array(each, np.float64))
+    return (
+        f"{where}, over {len(here)} settings: {_connection(mean, name)}; rank correlation "
+        f"{signed(mean.value)} [{signed(mean.low)}, {signed(mean.high)}] ({mean.count} seeds)."
+    )
 
 
 def _connection(mean: Estimate, name: str) -> str:
@@ -128,10 +146,14 @@ def _varying(runs: Sequence[AgentResult]) -> list[str]:
     return [n for n in SETTINGS if len({r.settings.get(n) for r in runs}) > 1]
 
 
+def variance_ratio(r: AgentResult) -> float:
+    """The variance of its draws in that of the posterior."""
+    return bootstrap(measured(r, "trace")).value
+
+
 def _ratio(r: AgentResult, names: Sequence[str]) -> str:
     """Its settings and the variance of its draws in that of the posterior."""
-    ratio = bootstrap(measured(r, "trace"))
-    return f"{settings_text(r, names)} [{ratio.value:.2g}×]"
+    return f"{settings_text(r, names)} [{variance_ratio(r):.2g}×]"
 
 
 def _row(r: AgentResult) -> list[str]:

@@ -1,14 +1,15 @@
 """Ours beside the published numbers: comparisons from the shelf, counts, what differs and why."""
 
+import collections
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from feelgood.paper.published import all_published
 from feelgood.paper.tables import TITLES, to_row
 from feelgood.report.tables import LEVEL, Comparison, Verdict, compare_row
 from showdown.book import Book, grid, items, section
 from showdown.effects import number
-from showdown.shelf import Shelf
+from showdown.shelf import Shelf, unsmoothed
 
 NO_REASON = "no reason is known"
 
@@ -38,12 +39,40 @@ def share_sentence(found: Sequence[Comparison]) -> str:
             f"{counts[Verdict.NOT_RUN]} were not run."
         )
     unknown = sum(c.reason == NO_REASON for c in found)
+    reasons = f"{unknown} of them for no known reason" if unknown else "each for a possible reason"
     return (
-        f"Of {len(found)} published numbers {comparable} were compared: {counts[Verdict.AGREES]} "
-        f"agree ({100 * counts[Verdict.AGREES] / comparable:.0f} %), {counts[Verdict.DIFFERS]} "
-        f"differ, {unknown} of them for no known reason. {counts[Verdict.NOT_COMPARABLE]} cannot "
-        f"be compared, {counts[Verdict.NOT_RUN]} were not run."
+        f"Of {len(found)} published numbers {comparable} were compared: {_share(counts)}, "
+        f"{counts[Verdict.DIFFERS]} differ, {reasons}. {counts[Verdict.NOT_COMPARABLE]} cannot be "
+        f"compared, {counts[Verdict.NOT_RUN]} were not run."
     )
+
+
+def _share(counts: Mapping[Verdict, int]) -> str:
+    comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+    return f"{counts[Verdict.AGREES]} agree ({100 * counts[Verdict.AGREES] / comparable:.0f} %)"
+
+
+def _without_smoothed(found: Sequence[Comparison]) -> str:
+    """The same without agents that repeat others."""
+    counts = counted([c for c in found if unsmoothed(c.row.agent) is None])
+    comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+    if not comparable:
+        return ""
+    return (
+        "At b = 1000 a smoothed agent is the same function as the plain one. Without the smoothed "
+        f"{comparable} were compared: {_share(counts)}."
+    )
+
+
+def _refused(found: Sequence[Comparison]) -> str:
+    """How many of those that cannot be compared belong where."""
+    groups = collections.Counter(
+        c.row.testbed.split("-")[0] for c in found if c.verdict is Verdict.NOT_COMPARABLE
+    )
+    families = {name: groups.pop(name, 0) for name in ("logistic", "wheel", "linear")}
+    families["data sets"] = sum(groups.values())
+    parts = [f"{name} {count}" for name, count in families.items() if count]
+    return f"Not comparable are: {', '.join(parts)}." if parts else ""
 
 
 def reproduction(book: Book) -> str:
@@ -57,10 +86,12 @@ def reproduction(book: Book) -> str:
     header = ("table", "numbers", *(v.value for v in Verdict))
     return section(
         "Which published numbers could be reproduced?",
-        share_sentence(found),
+        " ".join(filter(None, [share_sentence(found), _without_smoothed(found), _refused(found)])),
         f"Welch's test of equal means at level {LEVEL:g} for each number: [how to read the "
-        "verdicts](../verdicts.md). A number that stands in several tables counts in each. The "
-        "group pages have every number with its reason.",
+        "verdicts](../verdicts.md). Where regrets scatter widely, means far apart may agree. A "
+        "number that stands in several tables counts in each. Where the paper leaves settings open "
+        "or contradicts itself, [the reading](../reproducing.md) is the one that fits its numbers. "
+        "The group pages have every number with its reason.",
         grid(header, rows),
         section("Different for no known reason", unexplained(found), depth=3),
     )

@@ -12,8 +12,10 @@ from feelgood.results import AgentResult
 from feelgood.statistics import bootstrap, compute_of
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
+    MANY,
     Effect,
     Word,
+    distinct,
     effect,
     enumeration,
     interval,
@@ -83,8 +85,6 @@ def bonus_effects(book: Book, studies: Sequence[str]) -> list[Effect]:
 WEIGHTS = (0.1, 0.5)
 #: The cap of the paper's networks on most data sets.
 PAPER_CAP = 10
-#: More testbeds than this are counted, not listed, in a headline.
-MANY = 4
 
 
 def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
@@ -102,8 +102,30 @@ def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
     if len(groups) > MANY:
         by_weight = _grouped(fixed, lambda r: settings_text(r, ("lam",)))
         parts = [tally_sentence(f"At {weight}", own) for weight, own in by_weight.items()]
-    every = tally_sentence("Over all weights, caps and agents", effects)
-    return f"The feel-good bonus in {kind} bandits. {' '.join([*parts, every])}"
+    every = tally_sentence("Over all weights, caps and agents", distinct(effects))
+    return " ".join([f"**Does the bonus help in {kind}?**", *parts, every])
+
+
+#: The paper's grids of λ by the testbeds and by what it calls β, with what that means here.
+GRIDS = {
+    "linear, the paper's β = 10³": ("linear-20-b1000", "linear-40-b1000"),
+    "linear, its β = 1, a target a thousand times hotter": ("linear-20-b1", "linear-40-b1"),
+    "logistic, squared loss, its β = 10³": ("logistic-20-b1000", "logistic-40-b1000"),
+    "logistic, squared loss, its β = 1": ("logistic-20-b1", "logistic-40-b1"),
+}
+
+
+def paper_headline(book: Book) -> str:
+    """The bonus at the paper's settings: counts over its grids of λ."""
+    parts = []
+    for name, tables in GRIDS.items():
+        effects = [e for table in tables for e in _grid_effects(book, table)]
+        parts.append(tally_sentence(name[0].upper() + name[1:], effects))
+        without = [e.regrets[1] for e in effects if e.word is not Word.UNKNOWN]
+        if without:
+            ends = f"{number(min(without))} to {number(max(without))}"
+            parts.append(f"Without it the regret is {ends}.")
+    return " ".join(["**Does it help at the paper's settings?**", *parts])
 
 
 def headline_figure(book: Book) -> str:
@@ -148,28 +170,54 @@ def _bonus_part(book: Book, title: str, about: str, studies: Sequence[str], figu
     )
 
 
+def _grid_effects(book: Book, grid_name: str) -> list[Effect]:
+    """The plain bonus in one of the paper's grids: at b = 1000 the smoothed one is the same."""
+    effects = bonus_effects(book, [f"table-lambda-{grid_name}"])
+    return [e for e in effects if e.changed is not None and unsmoothed(e.changed.agent) is None]
+
+
 def _paper_bonus(book: Book) -> str:
     """The published grids of λ, at the paper's settings."""
-    studies = sorted(
-        {s for k in book.shelf.kept for s in k.studies if s.startswith("table-lambda-")}
-    )
-    rows, weights = [], set()
-    for study in studies:
-        groups = _grouped(bonus_effects(book, [study]), lambda r: settings_text(r, ("lam",)))
-        weights |= set(groups)
-        rows.append((study.removeprefix("table-"), groups))
+    rows, weights, every = [], set(), []
+    for tables in GRIDS.values():
+        for name in tables:
+            effects = _grid_effects(book, name)
+            groups = _grouped(effects, lambda r: settings_text(r, ("lam",)))
+            weights |= set(groups)
+            every += effects
+            rows.append((name, groups))
     header = ["table", *sorted(weights)]
     cells = [
-        [f"`{name}`", *(tally(groups.get(weight, ())) or "–" for weight in header[1:])]
+        [f"`lambda-{name}`", *(tally(groups.get(weight, ())) or "–" for weight in header[1:])]
         for name, groups in rows
     ]
     about = (
         "Agents of the paper's λ tables, at its settings, each beside its twin without bonus: how "
-        "many of the pairs have which verdict. Kernels, preconditioned or not, plain and smoothed; "
-        "b = 1000, where plain and smoothed are the same function and share their verdict."
+        "many of the pairs have which verdict. LMC with and without preconditioner and MALA, "
+        "squared loss, b = 1000, where the smoothed bonus is the same function and is left out. b1 "
+        "and b1000 in a table's name are what the paper calls β."
     )
+    if not every:
+        return section("At the paper's settings", about, NOT_RUN, depth=3)
+    pairs = folded("All pairs", table(every))
+    return section("At the paper's settings", about, grid(header, cells), pairs, depth=3)
+
+
+def _default_bonus(book: Book) -> str:
+    """Wheels, and data sets as agents are out of the box."""
+    studies = ("question-default", "question-default-data")
+    effects = [
+        e
+        for e in distinct(bonus_effects(book, studies))
+        if e.changed is not None and not e.changed.testbed.startswith(("linear", "logistic"))
+    ]
+    groups = _grouped(effects, lambda r: "Wheels" if "wheel" in r.testbed else "Data sets")
     return section(
-        "At the paper's settings", about, grid(header, cells) if rows else NOT_RUN, depth=3
+        "Wheels, and data sets out of the box",
+        "Agents with the settings they have by default, λ = 0.1, beside their twins without bonus.",
+        items([tally_sentence(name, own) for name, own in groups.items()]) or NOT_RUN,
+        folded("All pairs", table(effects)) if effects else "",
+        depth=3,
     )
 
 
@@ -243,6 +291,7 @@ def feel_good(book: Book) -> str:
             "lambda-neural",
         ),
         _data_bonus(book),
+        _default_bonus(book),
         _paper_bonus(book),
         _cap(book),
     )
@@ -300,7 +349,9 @@ def preconditioning(book: Book) -> str:
     return section(
         "Does preconditioning help at equal temperature?",
         "Each agent beside its twin without preconditioner, at the same β, step and number of "
-        "gradients. The published pairs differ in β by a factor of ten.",
+        "gradients. The published pairs differ in β by a factor of ten. At the same β the draws of "
+        "Langevin kernels still differ somewhat in variance, by their discretisation "
+        "([measured](posterior.md)); at the paper’s steps the chains start elsewhere, too.",
         items([summary(f"Preconditioning on {where}", own) for where, own in groups.items()])
         or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
@@ -310,9 +361,9 @@ def preconditioning(book: Book) -> str:
 #: What is told apart in the question of Metropolis.
 WHOLE, CORRECTION = (
     "MALA with warm-up beside LMC",
-    "correction alone (MALA without warm-up beside LMC)",
+    "the correction (MALA without warm-up beside LMC)",
 )
-WARM_UP, FEWER = "warm-up alone (MALA with beside without)", "5 steps of LMC beside 25"
+WARM_UP, FEWER = "the warm-up (MALA with it beside without)", "5 steps of LMC beside 25"
 
 
 def metropolis_effects(book: Book) -> list[Effect]:
@@ -359,6 +410,7 @@ def metropolis(book: Book) -> str:
     for name, own in _grouped(effects, lambda r: f"{r.testbed}, {_steps(r)}").items():
         words = [f"{e.label}: {_said(e)}" for e in own]
         sentences.append(f"{name}. {'; '.join(words)}.")
+    sentences += _as_cooling(book)
     return section(
         "Does the Metropolis correction, or MALA's warm-up, explain MALATS's win?",
         "The same target throughout. The published MALATS opens every round with 20 steps of plain "
@@ -366,6 +418,19 @@ def metropolis(book: Book) -> str:
         items(sentences) or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
     )
+
+
+def _as_cooling(book: Book) -> list[str]:
+    """The warm-up beside a colder target: noiseless steps draw the chain towards the mode."""
+    out = []
+    for r in in_order(book.shelf.of("question-metropolis")):
+        if r.agent != "malats" or r.settings["warmup_steps"] == 0:
+            continue
+        for colder in book.shelf.twins(r, "lmcts", ("beta", "step")):
+            if colder.settings["beta"] == 2 * r.settings["beta"]:
+                what = f"MALA with warm-up beside LMC at twice the β on {r.testbed}, {_steps(r)}"
+                out.append(f"{what}: {_said(effect(what, r, colder))}.")
+    return out
 
 
 def _said(e: Effect) -> str:
@@ -399,17 +464,24 @@ def underdamping(book: Book) -> str:
 # Compute -------------------------------------------------------------------------------------
 
 
+def compute_sentences(book: Book) -> dict[str, str]:
+    """By agent: its regret with fewer inner steps beside that with the most."""
+    results = in_order(book.shelf.of("question-compute"))
+    sentences = {}
+    for agent in dict.fromkeys(r.agent for r in results if "steps" in r.settings):
+        runs = [r for r in results if r.agent == agent]
+        most = max(runs, key=lambda r: r.settings["steps"])
+        effects = [effect(str(r.settings["steps"]), r, most) for r in runs if r is not most]
+        name = f"`{agent}` on {most.testbed}, steps a round beside {most.settings['steps']}"
+        sentences[agent] = summary(name, effects)
+    return sentences
+
+
 def compute(book: Book) -> str:
     """How does regret go with compute?"""
     results = in_order(book.shelf.of("question-compute"))
     if not results:
         return section("How does regret go with compute?", NOT_RUN)
-    sentences = []
-    for agent in dict.fromkeys(r.agent for r in results if "steps" in r.settings):
-        runs = [r for r in results if r.agent == agent]
-        most = max(runs, key=lambda r: r.settings["steps"])
-        effects = [effect(str(r.settings["steps"]), r, most) for r in runs if r is not most]
-        sentences.append(_enough(agent, most, effects))
     rows = []
     for r in results:
         cost, mean = compute_of(r), bootstrap(np.asarray(r.final_regret, np.float64))
@@ -440,32 +512,7 @@ def compute(book: Book) -> str:
         "How does regret go with compute?",
         "Inner steps a round on linear-20, sound settings. Seconds are a chain's share of its run, "
         "with other runs beside it on the machine's other cores.",
-        items(sentences),
+        items(list(compute_sentences(book).values())),
         image,
         folded("All runs", grid(header, rows)),
     )
-
-
-def _enough(agent: str, most: AgentResult, effects: Sequence[Effect]) -> str:
-    """The fewest steps that are not seen to be worse than the most."""
-    top = most.settings["steps"]
-    known = [e for e in effects if e.word is not Word.UNKNOWN]
-    if not known:
-        return f"`{agent}`: cannot say how many steps are enough."
-    worse = [e for e in known if e.word is Word.HURTS]
-    equal = [e for e in known if e.word is not Word.HURTS]
-    count = f"{known[0].difference.count} seeds" if known[0].difference else ""
-    if not worse:
-        return f"`{agent}`: no number of steps is seen to be worse than {top} ({count})."
-    shown = enumeration([f"{e.label} ({_plain_interval(e)})" for e in worse])
-    tail = (
-        f"the fewest steps that are not seen to be worse are {equal[0].label} "
-        f"({_plain_interval(equal[0])})"
-        if equal
-        else f"none of the others is as good as {top}"
-    )
-    return f"`{agent}`: beside {top} steps a round, worse are {shown}; {tail} ({count})."
-
-
-def _plain_interval(e: Effect) -> str:
-    return interval(e.difference) if e.difference is not None else "–"

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_results import result
 
+from feelgood.errors import FeelgoodError
 from feelgood.paper.published import all_published
 from feelgood.results import AgentResult, PosteriorAlong
 from feelgood.statistics import compute_of
@@ -85,6 +88,11 @@ def test_the_readme_says_what_the_pages_say() -> None:
     assert counts is not None
     agree, compared, share = counts.groups()
     assert f"published numbers {compared} were compared: {agree} agree ({share})" in front
+    tallies = re.findall(r"helps (\d+), hurts (\d+) of (\d+) pairs", answer)
+    assert len(tallies) == 2
+    for helps, hurts, pairs in tallies:
+        harm = f", hurts {hurts}" if hurts != "0" else ""
+        assert re.search(rf"of {pairs} pairs on [^:]*, helps {helps}{harm}, no difference", front)
 
 
 def test_the_results_are_small() -> None:
@@ -124,6 +132,12 @@ def _line(text: str, key: str) -> str:
 
 
 # Small files ---------------------------------------------------------------------------------
+
+
+def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"testbed": ["linear-20"]}), tmp_path / "results.parquet")
+    with pytest.raises(FeelgoodError, match=r"results\.parquet has no column 'testbed_settings'"):
+        keeping.read_rows(tmp_path)
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -349,8 +363,54 @@ def test_the_bonus_is_judged_beside_the_agent_without() -> None:
     other = next(line for line in text.splitlines() if "`fglmcts` on linear-40" in line)
     assert "cannot say at λ = 0.5, b = 1 (not run)" in other, "another η is no twin"
     short = pages.in_short(book)[0]
-    assert "of 5 pairs, helps 1, hurts 1, no difference seen 1, cannot say 2" in short
+    counts = "helps 1, hurts 1, no difference seen 1, cannot say 2"
+    assert f"of 5 pairs on linear-20 and linear-40, {counts}" in short
     assert "`fglmcts` on linear-20, sound steps: hurts at λ = 0.5 (+30.0" in short
+
+
+def test_a_pair_counts_once() -> None:
+    """At b = 1000 the smoothed agent is the plain one; where it plays otherwise it counts."""
+    study = "question-lambda"
+    plain = 110.0 - NOISE
+    book = book_of(
+        (study, run("lmcts", 100.0 + NOISE)),
+        (study, run("fglmcts", plain, lam=0.5, b=1000.0)),
+        (study, run("sfglmcts", plain, lam=0.5, b=1000.0, s=10.0)),
+        (study, run("sfglmcts", 120.0 - NOISE, lam=0.5, b=1.0, s=10.0)),
+    )
+    assert "of 2 pairs on linear-20, hurts 2" in pages.in_short(book)[0]
+
+
+def test_the_paper_s_grids_have_a_headline() -> None:
+    study = "table-lambda-linear-20-b1"
+    book = book_of(
+        ("x", run("lmcts", 1000.0 + NOISE)),
+        (study, run("fglmcts", 900.0 - NOISE, lam=0.5, b=1000.0)),
+        (study, run("sfglmcts", 900.0 - 2 * NOISE, lam=0.5, b=1000.0, s=10.0)),
+    )
+    (said,) = (s for s in pages.in_short(book) if "at the paper's settings" in s)
+    assert "a thousand times hotter: of one pair on linear-20, helps 1 (10 seeds). Without" in said
+    assert "Linear, the paper's β = 10³: cannot say, no pair was run." in said
+    text = questions.feel_good(book)
+    assert "| `lambda-linear-20-b1` | helps 1 |" in text
+    assert re.search(r"\| linear-20 \| `fglmcts` \| λ = 0\.5, b = 1000 \| .* \| helps \|", text)
+
+
+def test_colder_draws_stand_beside_the_cheap_default() -> None:
+    along = {
+        ratio: PosteriorAlong(np.array([4]), {"trace": np.full((10, 1), ratio)}, {}, {})
+        for ratio in (0.1, 2.0)
+    }
+    lints = run("lints", 110.0 - NOISE, eta=1.0)
+    cold = run("lints", 90.0 - NOISE, eta=40.0)
+    book = book_of(
+        ("question-default", run("linucb", 100.0 + NOISE)),
+        ("question-default", dataclasses.replace(lints, posterior=along[2.0])),
+        ("question-posterior", dataclasses.replace(cold, posterior=along[0.1])),
+    )
+    text = defaults.default_choice(book)
+    assert "so many times the posterior's variance: `lints` 2." in text
+    assert "Colder draws beside `linucb` on linear-20: helps at `lints`, η = 40, β = 1 (−10" in text
 
 
 def test_the_cap_is_judged_beside_no_cap() -> None:
@@ -406,8 +466,8 @@ def test_the_correction_and_the_warm_up_are_told_apart() -> None:
     )
     text = questions.metropolis(book)
     assert re.search(r"MALA with warm-up beside LMC: helps \(−20\.0 \[.*10 seeds\)", text)
-    assert re.search(r"correction alone .*?: no difference seen", text)
-    assert re.search(r"warm-up alone .*?: helps", text)
+    assert re.search(r"the correction .*?: no difference seen", text)
+    assert re.search(r"the warm-up .*?: helps", text)
     assert re.search(r"5 steps of LMC beside 25: hurts", text)
 
 
@@ -416,7 +476,7 @@ def test_how_many_steps_are_enough() -> None:
     values = {1: 150.0 - NOISE, 5: 100.0 - NOISE, 25: 100.0 + NOISE}
     book = book_of(*((study, run("lmcts", v, steps=k)) for k, v in values.items()))
     text = questions.compute(book)
-    assert re.search(r"worse are 1 \(\+50\.0 .*not seen to be worse are 5 \(", text)
+    assert re.search(r"a round beside 25: hurts at 1 \(\+50\.0 .*; no difference .* 5 \(", text)
 
 
 def test_regret_and_posterior_error_by_rank() -> None:
@@ -429,11 +489,13 @@ def test_regret_and_posterior_error_by_rank() -> None:
     up = [measured(float(i), 10.0 * i) for i in range(1, 5)]
     down = [measured(float(i), 100.0 - 10.0 * i) for i in range(1, 5)]
     mixed = [measured(float(i), (0.0, 20.0, 10.0, 20.0, 0.0)[i]) for i in range(5)]
-    assert "larger error goes with larger regret" in posterior.rank_sentences(up)[0]
-    assert "larger variance of the draws goes with larger" in posterior.rank_sentences(up)[1]
-    assert "larger error goes with smaller regret" in posterior.rank_sentences(down)[0]
+    variance, hot, cold = posterior.rank_sentences(up)
+    assert "over 4 settings: larger variance of the draws goes with larger regret" in variance
+    assert "0.9 times the posterior's variance or more, over 4 settings: larger error goes" in hot
+    assert "1.1 times it or less: cannot say from 1 settings" in cold
+    assert "larger error goes with smaller regret" in posterior.rank_sentences(down)[1]
     assert "no connection is seen" in posterior.rank_sentences(mixed)[0]
-    assert "cannot say from 2 runs" in posterior.rank_sentences(up[:2])[0]
+    assert "cannot say from 2 settings" in posterior.rank_sentences(up[:2])[0]
     (nearest,) = posterior.nearest_sentences(up)
     assert "beside its nearest, β = 1 [1×]: hurts at β = 2 [2×] (+10.0" in nearest
 
@@ -444,25 +506,25 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
         return [("question-default", dataclasses.replace(r, run_s=seconds)) for r in runs]
 
     contest = [*everywhere("a", 0.0, 5.0), *everywhere("b", 0.0, 1.0), *everywhere("c", 9.0, 0.1)]
-    short = pages.in_short(book_of(*contest))[-3]
+    short = pages.in_short(book_of(*contest))[-5]
     assert "No single winner: `a` and `b` may be the best" in short
     assert "The cheapest of them is `b`; a round costs" in short
     study, last = contest[-3]
     elsewhere = dataclasses.replace(last, provenance={"device": "cpu (cpu), abacus (gpu)"})
     mixed = [*contest[:-3], (study, elsewhere), *contest[-2:]]
-    assert "different machines: seconds are not" in pages.in_short(book_of(*mixed))[-3]
-    third = pages.in_short(book_of(*mixed, *everywhere("e", 0.0, 3.0)))[-3]
+    assert "different machines: seconds are not" in pages.in_short(book_of(*mixed))[-5]
+    third = pages.in_short(book_of(*mixed, *everywhere("e", 0.0, 3.0)))[-5]
     assert "ran on an unknown machine alone, the cheapest is `e`; a round costs" in third
-    assert "CPU, abacus and an unknown machine" in defaults.default_choice(book_of(*mixed))
+    assert "(CPU and abacus)" in defaults.default_choice(book_of(*mixed))
     assert "10 seeds" in short
-    alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-3]
+    alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-5]
     assert "`d` has the lowest mean rank" in alone
     holed = [*contest[:-1], *everywhere("d", 9.0, 9.0)]
     ranked = defaults.default_choice(book_of(*holed))
-    assert "over 2 testbeds, 3 agents" in ranked
+    assert "(linear-20 and linear-40; 3 agents" in ranked
     assert "because not every run of them has been made: `c`." in ranked
     assert defaults.overall([]) is None
-    assert "Cannot say: nothing was run" in pages.in_short(book_of())[-3]
+    assert "Cannot say: nothing was run" in pages.in_short(book_of())[-5]
 
 
 def test_published_numbers_are_counted_with_their_reasons() -> None:
@@ -484,6 +546,18 @@ def test_published_numbers_are_counted_with_their_reasons() -> None:
     page = pages.build(book)["linear.md"]
     assert "possible reason: the paper's text says α = 0.1" in page
     assert "no reason is known" in page
+
+
+def test_numbers_that_differ_for_reasons_are_said_to() -> None:
+    where = {(p.table, p.testbed, p.agent, p.beta): i for i, p in enumerate(all_published())}
+    number = where["main", "linear-20", "linucb", 1000]
+    far = result("linucb", 9e5 + NOISE, rounds=10_000)
+    refused = where["main", "logistic-20", "linucb", 1000]
+    other = result("linucb", 9e5 + NOISE, testbed="logistic-20", rounds=10_000)
+    kept = [Kept(far, ("table-main",), (number,)), Kept(other, ("table-main",), (refused,))]
+    text = published.reproduction(Book(Shelf(kept)))
+    assert "1 were compared: 0 agree (0 %), 1 differ, each for a possible reason." in text
+    assert "Not comparable are: logistic 1." in text
 
 
 def test_what_cannot_be_compared_was_not_compared() -> None:
