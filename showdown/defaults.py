@@ -57,12 +57,14 @@ def _temperature(book: Book) -> list[str]:
     measured = posterior.measured_runs(book)
     by_default = {id(r) for r in book.shelf.of("question-default")}
     hot = [
-        f"`{r.agent}` {posterior.variance_ratio(r):.2g}" for r in measured if id(r) in by_default
+        f"`{r.agent}` {posterior.times(posterior.variance_ratio(r))}"
+        for r in measured
+        if id(r) in by_default
     ]
     out = []
     if hot:
         out.append(
-            f"On {measured[0].testbed} draws out of the box have so many times the posterior's "
+            f"On {measured[0].testbed} the draws out of the box have this much of the posterior's "
             f"variance: {enumeration(hot)}."
         )
     for other in book.shelf.of("question-default"):

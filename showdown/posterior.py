@@ -153,7 +153,12 @@ def variance_ratio(r: AgentResult) -> float:
 
 def _ratio(r: AgentResult, names: Sequence[str]) -> str:
     """Its settings and the variance of its draws in that of the posterior."""
-    return f"{settings_text(r, names)} [{variance_ratio(r):.2g}×]"
+    return f"{settings_text(r, names)} [{times(variance_ratio(r))}]"
+
+
+def times(ratio: float) -> str:
+    """`2.3×`, `130×`."""
+    return f"{float(f'{ratio:.2g}'):,g}×"
 
 
 def _row(r: AgentResult) -> list[str]:

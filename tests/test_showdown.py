@@ -409,7 +409,7 @@ def test_colder_draws_stand_beside_the_cheap_default() -> None:
         ("question-posterior", dataclasses.replace(cold, posterior=along[0.1])),
     )
     text = defaults.default_choice(book)
-    assert "so many times the posterior's variance: `lints` 2." in text
+    assert "this much of the posterior's variance: `lints` 2×." in text
     assert "Colder draws beside `linucb` on linear-20: helps at `lints`, η = 40, β = 1 (−10" in text
 
 
@@ -496,6 +496,7 @@ def test_regret_and_posterior_error_by_rank() -> None:
     assert "larger error goes with smaller regret" in posterior.rank_sentences(down)[1]
     assert "no connection is seen" in posterior.rank_sentences(mixed)[0]
     assert "cannot say from 2 settings" in posterior.rank_sentences(up[:2])[0]
+    assert [posterior.times(v) for v in (0.114, 2.26, 126.9)] == ["0.11×", "2.3×", "130×"]
     (nearest,) = posterior.nearest_sentences(up)
     assert "beside its nearest, β = 1 [1×]: hurts at β = 2 [2×] (+10.0" in nearest
 
