@@ -9,7 +9,16 @@ from feelgood.results import AgentResult
 from feelgood.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
 from showdown import posterior
 from showdown.book import Book, folded, grid, items, section
-from showdown.effects import FEWEST_SEEDS, MANY, effect, enumeration, number, summary, table
+from showdown.effects import (
+    FEWEST_SEEDS,
+    MANY,
+    Word,
+    effect,
+    enumeration,
+    number,
+    summary,
+    table,
+)
 from showdown.shelf import devices_of, settings_text
 
 NOT_RUN = "Cannot say: nothing was run for this."
@@ -40,8 +49,9 @@ def default_choice(book: Book) -> str:
     return section(
         "What to use by default, and what does it cost?",
         "Every agent with the settings it has out of the box. Agents are ranked on every testbed "
-        "seed by seed and the ranks averaged, so that no testbed counts for more. An agent may be "
-        "the best unless another one's mean rank is seen to be lower, seed by seed.",
+        "seed by seed and the ranks averaged, so that no testbed counts for more; the size of a "
+        "difference does not count either. An agent may be the best unless a paired t-test of mean "
+        "ranks says that another one is better, at level 0.05/(k − 1) with k agents.",
         items(_temperature(book)),
         *(_part(book, part) for part in PARTS),
     )
@@ -52,34 +62,46 @@ def advice(book: Book) -> list[tuple[str, str]]:
     return [(part.title, recommendation(part.results(book))) for part in PARTS]
 
 
+#: Draws with this much of the posterior's variance are called cold, or about as wide as it.
+COLD, AS_WIDE = 0.9, (0.9, 1.4)
+
+
 def _temperature(book: Book) -> list[str]:
-    """How hot the draws are out of the box, and what colder ones would do."""
-    measured = posterior.measured_runs(book)
+    """How hot the draws are out of the box, and what others would do."""
+    runs = posterior.measured_runs(book)
+    ratios = [(r, posterior.variance_ratio(r)) for r in runs]
     by_default = {id(r) for r in book.shelf.of("question-default")}
-    hot = [
-        f"`{r.agent}` {posterior.times(posterior.variance_ratio(r))}"
-        for r in measured
-        if id(r) in by_default
-    ]
+    hot = [f"`{r.agent}` {posterior.times(v)}" for r, v in ratios if id(r) in by_default]
     out = []
     if hot:
         out.append(
-            f"On {measured[0].testbed} the draws out of the box have this much of the posterior's "
+            f"On {runs[0].testbed} the draws out of the box have this much of the posterior's "
             f"variance: {enumeration(hot)}."
         )
+    wide = [f"{_setting(r)}: {_mean(r)}" for r, v in ratios if AS_WIDE[0] <= v <= AS_WIDE[1]]
+    if wide:
+        low, high = AS_WIDE
+        out.append(
+            f"Regrets on {runs[0].testbed} with {low:g} to {high:g} times the posterior's "
+            f"variance: {'; '.join(wide)}."
+        )
     for other in book.shelf.of("question-default"):
-        cold = [
-            effect(f"`{r.agent}`, {settings_text(r, ('eta', 'beta', 'steps'))}", r, other)
-            for r in measured
-            if r.testbed == other.testbed and posterior.variance_ratio(r) < COLD
-        ]
-        if other.agent == "linucb" and cold:
-            out.append(summary(f"Colder draws beside `linucb` on {other.testbed}", cold))
+        here = [r for r, v in ratios if r.testbed == other.testbed and v < COLD]
+        if other.agent == "linucb" and here:
+            subject = f"Draws with less than {COLD:g} times the posterior's variance, beside"
+            cold = [effect(_setting(r), r, other) for r in here]
+            out.append(summary(f"{subject} `linucb` on {other.testbed}", cold))
     return out
 
 
-#: Draws with less than this of the posterior's variance are called cold.
-COLD = 0.9
+def _setting(r: AgentResult) -> str:
+    names = ("eta",) if r.agent == "lints" else ("beta", "lam", "steps")
+    return f"`{r.agent}`, {settings_text(r, names)}"
+
+
+def _mean(r: AgentResult) -> str:
+    mean = regret_interval(r)
+    return f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}] ({mean.count} seeds)"
 
 
 def _part(book: Book, part: Part) -> str:
@@ -163,26 +185,28 @@ def recommendation(results: Sequence[AgentResult]) -> str:
     if len(best) == 1:
         return f"{names[0]} has the lowest mean rank ({said}){_cost_text(groups, best[0])}."
     chosen = f"No single winner: {enumeration(names)} may be the best ({said})."
-    device, alike = _on_one_machine(groups, best)
+    if 2 * len(best) > len(ranking.standings):
+        chosen = f"They can hardly be told apart: {len(best)} of them may be the best ({said})."
+    lowest = f"{names[0]} has the lowest mean rank{_cost_text(groups, best[0])}"
+    alike = _alike(groups, best)
     if len(alike) < 2:
-        return f"{chosen} They ran on different machines: seconds are not compared."
+        return f"{chosen} {lowest}."
     cheapest = min(alike, key=lambda name: _seconds(groups, name))
-    cost = f"`{cheapest}`{_cost_text(groups, cheapest)}."
-    if alike == best:
-        return f"{chosen} The cheapest of them is {cost}"
-    return f"{chosen} Of those that ran on {device} alone, the cheapest is {cost}"
+    return (
+        f"{chosen} {lowest}. Of those that no testbed shows to be worse and that ran on the same "
+        f"machines, the cheapest is `{cheapest}`{_cost_text(groups, cheapest)}."
+    )
 
 
-def _on_one_machine(
-    groups: dict[str, dict[str, AgentResult]], agents: Sequence[str]
-) -> tuple[str, list[str]]:
-    """The machine on which most of these agents ran and nowhere else, and which they are."""
-    alone: dict[str, list[str]] = {}
-    for name in agents:
-        devices = devices_of(group[name] for group in groups.values())
-        if len(devices) == 1:
-            alone.setdefault(devices[0], []).append(name)
-    return max(alone.items(), key=lambda item: len(item[1]), default=("", []))
+def _alike(groups: dict[str, dict[str, AgentResult]], best: Sequence[str]) -> list[str]:
+    """The most that ran on the same machines, of those nowhere seen to be worse than the first."""
+    by_machines: dict[tuple[str, ...], list[str]] = {}
+    for name in best:
+        pairs = [(group[name], group[best[0]]) for group in groups.values()]
+        if name == best[0] or all(effect("", a, b).word is not Word.HURTS for a, b in pairs):
+            machines = tuple(enumeration(devices_of([own])) for own, _ in pairs)
+            by_machines.setdefault(machines, []).append(name)
+    return max(by_machines.values(), key=len)
 
 
 def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:

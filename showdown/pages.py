@@ -24,10 +24,11 @@ files in [`results/`](../../results/README.md) by `make results`; the studies be
 lies wholly below or above zero; *no difference seen* means that it does not, not that there is
 none. Agents meet the same contexts and the same noise on a seed. Differences that do not exist are
 seen by chance all the same: 5 to 8 of a hundred with 30 seeds, 5 to 10 with 10 and 8 to 14 with 5,
-for differences from Gaussian to exponential. Verdicts are not corrected for their number. Brackets
-hold intervals; regret is a loss, so lower is better; where a share of seeds is *better*, ties count
-half. *Sound* steps follow the curvature of the target, as they do by default; *the paper’s* are
-those of its [presets](../reproducing.md)."""
+for differences from Gaussian to exponential. Verdicts are not corrected for their number; rankings
+are. Brackets hold intervals; regret is a loss, so lower is better; where a share of seeds is
+*better*, ties count half. λ weighs the feel-good bonus and b caps it; 1/β is the temperature of the
+target: hotter draws scatter more. *Sound* steps follow the curvature of the target, as they do by
+default; *the paper’s* are those of its [presets](../reproducing.md)."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]
@@ -79,7 +80,9 @@ def in_short(book: Book) -> list[str]:
         + tally_sentence("At equal temperature", questions.preconditioning_effects(book)),
         "**What explains MALATS's win?** " + (" ".join(apart) or questions.NOT_RUN),
         "**Does underdamping hurt?** "
-        + tally_sentence("With a right kernel", questions.underdamping_effects(book)),
+        + tally_sentence(
+            "With a kernel that has the right law", questions.underdamping_effects(book)
+        ),
         "**How does regret go with posterior error?** " + (" ".join(ranks) or questions.NOT_RUN),
         "**How does regret go with compute?** "
         + questions.compute_sentences(book).get("lmcts", questions.NOT_RUN),

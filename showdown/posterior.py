@@ -78,8 +78,8 @@ def measured(r: AgentResult, measure: str = ERROR) -> np.ndarray:
 #: Parts of the settings, by the mean variance of their draws in that of the posterior; settings
 #: near 1 are the good ones of both.
 SIDES: dict[str, Callable[[float], bool]] = {
-    "draws with 0.9 times the posterior's variance or more": lambda ratio: ratio >= 0.9,
-    "draws with 1.1 times it or less": lambda ratio: ratio <= 1.1,
+    "draws with at least 0.9 times the posterior's variance": lambda ratio: ratio >= 0.9,
+    "draws with at most 1.1 times it": lambda ratio: ratio <= 1.1,
 }
 
 

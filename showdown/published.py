@@ -1,6 +1,5 @@
 """Ours beside the published numbers: comparisons from the shelf, counts, what differs and why."""
 
-import collections
 import functools
 from collections.abc import Mapping, Sequence
 
@@ -64,15 +63,26 @@ def _without_smoothed(found: Sequence[Comparison]) -> str:
     )
 
 
-def _refused(found: Sequence[Comparison]) -> str:
-    """How many of those that cannot be compared belong where."""
-    groups = collections.Counter(
-        c.row.testbed.split("-")[0] for c in found if c.verdict is Verdict.NOT_COMPARABLE
-    )
-    families = {name: groups.pop(name, 0) for name in ("logistic", "wheel", "linear")}
-    families["data sets"] = sum(groups.values())
-    parts = [f"{name} {count}" for name, count in families.items() if count]
-    return f"Not comparable are: {', '.join(parts)}." if parts else ""
+FAMILIES = ("linear", "logistic", "wheel")
+
+
+def _family(comparison: Comparison) -> str:
+    name = comparison.row.testbed.split("-")[0]
+    return name if name in FAMILIES else "data sets"
+
+
+def _by_family(found: Sequence[Comparison]) -> str:
+    """How many agree, and how many cannot be compared, in each family."""
+    agree, refused = [], []
+    for family in (*FAMILIES, "data sets"):
+        counts = counted([c for c in found if _family(c) == family])
+        comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+        if comparable:
+            agree.append(f"{family} {_share(counts)} of {comparable}")
+        if counts[Verdict.NOT_COMPARABLE]:
+            refused.append(f"{family} {counts[Verdict.NOT_COMPARABLE]}")
+    parts = [f"By family: {', '.join(agree)}."] if agree else []
+    return " ".join([*parts, f"Not comparable are: {', '.join(refused)}." if refused else ""])
 
 
 def reproduction(book: Book) -> str:
@@ -86,7 +96,9 @@ def reproduction(book: Book) -> str:
     header = ("table", "numbers", *(v.value for v in Verdict))
     return section(
         "Which published numbers could be reproduced?",
-        " ".join(filter(None, [share_sentence(found), _without_smoothed(found), _refused(found)])),
+        " ".join(
+            filter(None, [share_sentence(found), _by_family(found), _without_smoothed(found)])
+        ),
         f"Welch's test of equal means at level {LEVEL:g} for each number: [how to read the "
         "verdicts](../verdicts.md). Where regrets scatter widely, means far apart may agree. A "
         "number that stands in several tables counts in each. Where the paper leaves settings open "

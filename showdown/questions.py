@@ -108,8 +108,8 @@ def headline(book: Book, kind: str, studies: Sequence[str]) -> str:
 
 #: The paper's grids of λ by the testbeds and by what it calls β, with what that means here.
 GRIDS = {
-    "linear, the paper's β = 10³": ("linear-20-b1000", "linear-40-b1000"),
-    "linear, its β = 1, a target a thousand times hotter": ("linear-20-b1", "linear-40-b1"),
+    "linear, what the paper calls β = 10³": ("linear-20-b1000", "linear-40-b1000"),
+    "linear, its β = 1, a target 100 to 1,000 times hotter": ("linear-20-b1", "linear-40-b1"),
     "logistic, squared loss, its β = 10³": ("logistic-20-b1000", "logistic-40-b1000"),
     "logistic, squared loss, its β = 1": ("logistic-20-b1", "logistic-40-b1"),
 }
@@ -124,7 +124,7 @@ def paper_headline(book: Book) -> str:
         without = [e.regrets[1] for e in effects if e.word is not Word.UNKNOWN]
         if without:
             ends = f"{number(min(without))} to {number(max(without))}"
-            parts.append(f"Without it the regret is {ends}.")
+            parts.append(f"The same agents without bonus have regrets of {ends}.")
     return " ".join(["**Does it help at the paper's settings?**", *parts])
 
 
