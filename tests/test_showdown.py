@@ -533,6 +533,16 @@ def test_the_default_is_the_cheapest_of_the_best() -> None:
     assert "Cannot say: nothing was run" in pages.in_short(book_of())[-5]
 
 
+def test_an_agent_that_loses_somewhere_is_not_recommended_for_its_price() -> None:
+    shifts = {"linear-20": -9.0, "linear-40": 9.0}
+    by_testbed = {
+        t: {"a": run("a", 100.0 + NOISE, t), "b": run("b", 100.0 + shift - NOISE, t)}
+        for t, shift in shifts.items()
+    }
+    assert defaults._alike(by_testbed, ["a", "b"]) == ["a"]
+    assert defaults._alike({"linear-20": by_testbed["linear-20"]}, ["a", "b"]) == ["a", "b"]
+
+
 def test_published_numbers_are_counted_with_their_reasons() -> None:
     numbers = {(p.table, p.testbed, p.agent, p.beta): (i, p) for i, p in enumerate(all_published())}
     i, like = numbers["main", "linear-20", "lmcts", 1000]
