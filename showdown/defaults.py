@@ -11,17 +11,18 @@ from showdown import posterior
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
     FEWEST_SEEDS,
-    MANY,
     Word,
+    capital,
     effect,
     enumeration,
+    estimate,
     number,
     summary,
     table,
+    testbeds_text,
 )
+from showdown.questions import NOT_RUN
 from showdown.shelf import devices_of, settings_text
-
-NOT_RUN = "Cannot say: nothing was run for this."
 
 
 class Part(NamedTuple):
@@ -67,48 +68,52 @@ COLD, AS_WIDE = 0.9, (0.9, 1.4)
 
 
 def _temperature(book: Book) -> list[str]:
-    """How hot the draws are out of the box, and what others would do."""
-    runs = posterior.measured_runs(book)
-    ratios = [(r, posterior.variance_ratio(r)) for r in runs]
-    by_default = {id(r) for r in book.shelf.of("question-default")}
-    hot = [f"`{r.agent}` {posterior.times(v)}" for r, v in ratios if id(r) in by_default]
+    """How hot the draws are out of the box, and what others would do, testbed by testbed."""
+    by_default = book.shelf.of("question-default")
+    ids = {id(r) for r in by_default}
     out = []
-    if hot:
-        out.append(
-            f"On {runs[0].testbed} the draws out of the box have this much of the posterior's "
-            f"variance: {enumeration(hot)}."
-        )
-    wide = [f"{_setting(r)}: {_mean(r)}" for r, v in ratios if AS_WIDE[0] <= v <= AS_WIDE[1]]
-    if wide:
+    for testbed in dict.fromkeys(r.testbed for r in posterior.measured_runs(book)):
+        ratios = [
+            (r, posterior.variance_ratio(r))
+            for r in posterior.measured_runs(book)
+            if r.testbed == testbed
+        ]
+        hot = [f"`{r.agent}` {posterior.times(v)}" for r, v in ratios if id(r) in ids]
+        if hot:
+            out.append(
+                f"On {testbed} the draws out of the box have this much of the posterior's "
+                f"variance: {enumeration(hot)}."
+            )
         low, high = AS_WIDE
-        out.append(
-            f"Regrets on {runs[0].testbed} with {low:g} to {high:g} times the posterior's "
-            f"variance: {'; '.join(wide)}."
-        )
-    for other in book.shelf.of("question-default"):
-        here = [r for r, v in ratios if r.testbed == other.testbed and v < COLD]
-        if other.agent == "linucb" and here:
+        wide = [f"{_setting(r)}: {_mean(r)}" for r, v in ratios if low <= v <= high]
+        if wide:
+            out.append(
+                f"Regrets on {testbed} with {low:g} to {high:g} times the posterior's variance: "
+                f"{'; '.join(wide)}."
+            )
+        cheap = [r for r in by_default if (r.testbed, r.agent) == (testbed, "linucb")]
+        cold = [effect(_setting(r), r, c) for c in cheap for r, v in ratios if v < COLD]
+        if cold:
             subject = f"Draws with less than {COLD:g} times the posterior's variance, beside"
-            cold = [effect(_setting(r), r, other) for r in here]
-            out.append(summary(f"{subject} `linucb` on {other.testbed}", cold))
+            out.append(summary(f"{subject} `linucb` on {testbed}", cold))
     return out
 
 
 def _setting(r: AgentResult) -> str:
-    names = ("eta",) if r.agent == "lints" else ("beta", "lam", "steps")
-    return f"`{r.agent}`, {settings_text(r, names)}"
+    told = settings_text(r, ("beta", "lam", "steps")) or settings_text(r, ("eta",))
+    return f"`{r.agent}`, {told}"
 
 
 def _mean(r: AgentResult) -> str:
     mean = regret_interval(r)
-    return f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}] ({mean.count} seeds)"
+    return f"{estimate(mean)} ({mean.count} seeds)"
 
 
 def _part(book: Book, part: Part) -> str:
     results = part.results(book)
     ranking = overall(results)
     said = recommendation(results)
-    title = part.title[0].upper() + part.title[1:]
+    title = capital(part.title)
     if ranking is None:
         return section(title, said, depth=3)
     return section(
@@ -177,9 +182,10 @@ def recommendation(results: Sequence[AgentResult]) -> str:
     groups = _contenders(results)
     best = [s.name for s in ranking.standings if s.may_be_best]
     names = [f"`{name}`" for name in best]
-    where = enumeration(list(groups)) if len(groups) <= MANY else f"{len(groups)} testbeds"
     agents = f"{len(ranking.standings)} agents"
-    said = f"{where}; {agents}, {ranking.seeds} seeds, level {ranking.level:g}"
+    said = (
+        f"{testbeds_text(list(groups))}; {agents}, {ranking.seeds} seeds, level {ranking.level:g}"
+    )
     if not best:
         return f"No agent can be recommended: all have diverged chains ({said})."
     if len(best) == 1:
@@ -237,7 +243,7 @@ def _regrets(results: Sequence[AgentResult], ranking: Ranking) -> str:
                 f"`{standing.name}`",
                 f"{standing.mean:.2f}",
                 "yes" if standing.may_be_best else "no",
-                *(f"{number(m.value)} [{number(m.low)}, {number(m.high)}]" for m in means),
+                *map(estimate, means),
             ]
         )
     header = ("agent", "mean rank", "may be the best", *groups)

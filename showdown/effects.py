@@ -115,6 +115,11 @@ def interval(difference: PairedDifference) -> str:
     return f"{signed(difference.mean)} [{signed(difference.low)}, {signed(difference.high)}]"
 
 
+def estimate(mean: Estimate) -> str:
+    """`89.2 [84.8, 94.4]`."""
+    return f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]"
+
+
 def seeds_text(effects: Sequence[Effect]) -> str:
     """`30 seeds`, or `5 to 30 seeds`."""
     counts = [e.difference.count for e in effects if e.difference is not None]
@@ -127,6 +132,11 @@ def seeds_text(effects: Sequence[Effect]) -> str:
 def enumeration(parts: Sequence[str]) -> str:
     """`a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def capital(text: str) -> str:
+    """With a capital letter first, the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def summary(subject: str, effects: Sequence[Effect]) -> str:
@@ -173,9 +183,12 @@ MANY = 4
 
 
 def _where(effects: Sequence[Effect]) -> str:
-    """`linear-20 and linear-40`, or `9 testbeds`."""
     runs = [e.changed or e.base for e in effects]
-    testbeds = list(dict.fromkeys(run.testbed for run in runs if run is not None))
+    return testbeds_text(list(dict.fromkeys(run.testbed for run in runs if run is not None)))
+
+
+def testbeds_text(testbeds: Sequence[str]) -> str:
+    """`linear-20 and linear-40`, or `9 testbeds`."""
     if not testbeds:
         return "no testbed"
     return enumeration(testbeds) if len(testbeds) <= MANY else f"{len(testbeds)} testbeds"

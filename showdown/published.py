@@ -82,7 +82,8 @@ def _by_family(found: Sequence[Comparison]) -> str:
         if counts[Verdict.NOT_COMPARABLE]:
             refused.append(f"{family} {counts[Verdict.NOT_COMPARABLE]}")
     parts = [f"By family: {', '.join(agree)}."] if agree else []
-    return " ".join([*parts, f"Not comparable are: {', '.join(refused)}." if refused else ""])
+    parts += [f"Not comparable are: {', '.join(refused)}."] if refused else []
+    return " ".join(parts)
 
 
 def reproduction(book: Book) -> str:

@@ -15,9 +15,11 @@ from showdown.effects import (
     MANY,
     Effect,
     Word,
+    capital,
     distinct,
     effect,
     enumeration,
+    estimate,
     interval,
     number,
     summary,
@@ -120,7 +122,7 @@ def paper_headline(book: Book) -> str:
     parts = []
     for name, tables in GRIDS.items():
         effects = [e for table in tables for e in _grid_effects(book, table)]
-        parts.append(tally_sentence(name[0].upper() + name[1:], effects))
+        parts.append(tally_sentence(capital(name), effects))
         without = [e.regrets[1] for e in effects if e.word is not Word.UNKNOWN]
         if without:
             ends = f"{number(min(without))} to {number(max(without))}"
@@ -398,8 +400,7 @@ def told_apart(effects: Sequence[Effect]) -> list[str]:
     """Each of the differences over all settings."""
     labels = dict.fromkeys(e.label for e in effects)
     return [
-        tally_sentence(label[0].upper() + label[1:], [e for e in effects if e.label == label])
-        for label in labels
+        tally_sentence(capital(label), [e for e in effects if e.label == label]) for label in labels
     ]
 
 
@@ -491,7 +492,7 @@ def compute(book: Book) -> str:
                 str(r.settings.get("steps", "–")),
                 "–" if cost.gradients is None else f"{cost.gradients:,.0f}",
                 f"{cost.seconds:.3g}" if np.isfinite(cost.seconds) else "–",
-                f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]",
+                estimate(mean),
                 str(mean.count),
                 enumeration(devices_of([r])),
             ]

@@ -7,6 +7,7 @@ anew, are stated where they stand.
 import dataclasses
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -301,3 +302,35 @@ def test_regret_against_compute() -> None:
     assert statistics.compute_of(closed).gradients is None
     with pytest.raises(FeelgoodError, match="records no gradient"):
         statistics.gradient_curve(closed)
+
+
+# The rate at which the results' front page sees differences that do not exist
+
+FALSE_VERDICTS = {30: (5, 8), 10: (5, 10), 5: (8, 14)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", FALSE_VERDICTS)
+@pytest.mark.parametrize("law", ["gaussian", "exponential"])
+def test_verdicts_are_wrong_as_often_as_the_front_page_says(seeds: int, law: str) -> None:
+    """Within four standard errors of the stated range: false alarm 3e-5 a case at its ends."""
+    rng = np.random.default_rng(0)
+    trials = 2_000
+    draw = {
+        "gaussian": lambda: rng.standard_normal(seeds),
+        "exponential": lambda: rng.exponential(size=seeds) - 1.0,
+    }[law]
+    intervals = [
+        statistics.paired_difference(draw(), np.zeros(seeds), seed=i) for i in range(trials)
+    ]
+    wrong = np.mean([i.low > 0 or i.high < 0 for i in intervals])
+    low, high = (share / 100 for share in FALSE_VERDICTS[seeds])
+    slack = [4 * math.sqrt(share * (1 - share) / trials) for share in (low, high)]
+    assert low - slack[0] < wrong < high + slack[1]
+
+
+def test_the_front_page_states_these_rates() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "results" / "README.md").read_text()
+    rates = [f"{low} to {high}" for low, high in FALSE_VERDICTS.values()]
+    said = f"{rates[0]} of a hundred with 30 seeds, {rates[1]} with 10 and {rates[2]} with 5"
+    assert said in " ".join(page.split())

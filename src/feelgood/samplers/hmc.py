@@ -94,7 +94,7 @@ class HMC(Kernel):
         def along(force_at: Force) -> tuple[Theta, Theta, Theta]:
             """The trajectory under another force."""
 
-            def leap(i: Array, carry: tuple[Theta, Theta, Theta]) -> Any:
+            def leap_along(i: Array, carry: tuple[Theta, Theta, Theta]) -> Any:
                 """Pass 0 only computes the force at the start, so that it is compiled once."""
                 theta, momentum, force = carry
                 half = kick(momentum, force, 0.5)
@@ -103,7 +103,7 @@ class HMC(Kernel):
                 return moved, jnp.where(i > 0, kick(half, new_force, 0.5), momentum), new_force
 
             start = (chain.theta, noise.normal, jnp.zeros_like(chain.theta))
-            return lax.fori_loop(0, self.leapfrog + 1, leap, start)
+            return lax.fori_loop(0, self.leapfrog + 1, leap_along, start)
 
         def log_ratio(value: Value) -> Value:
             kinetic = 0.5 * (square(noise.normal) - square(momentum))
