@@ -62,7 +62,7 @@ DATASETS = {
         activation="relu",
     ),
     "mushroom": Preset(
-        *("100", "squared", 0.01, 1e-6, 0.05, 10.0),
+        *("100", "squared", 0.01, 1e-5, 0.05, 10.0),
         ts=(0.01, 1e-5, 1e-5),
         ucb=(0.01, 1e-5, 1e-5),
         greedy=(0.01, 0.1),
