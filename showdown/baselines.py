@@ -35,13 +35,17 @@ SCHEMA = pa.schema(
 
 
 def table(kept: list[Kept]) -> pa.Table:
-    """One row per agent, testbed and preset."""
+    """One row per agent, testbed and setting; the presets that have it are joined by commas."""
     rows = []
     for k in kept:
-        for preset, studies in PRESETS.items():
-            asked = any(Path(own).match(study) for own in k.studies for study in studies)
-            if asked and (preset != "paper" or _is_main(k)):
-                rows.append(_row(k, preset))
+        presets = [
+            preset
+            for preset, studies in PRESETS.items()
+            if any(Path(own).match(study) for own in k.studies for study in studies)
+            and (preset != "paper" or _is_main(k))
+        ]
+        if presets:
+            rows.append(_row(k, ", ".join(presets)))
     rows.sort(key=lambda row: json.dumps(row, sort_keys=True))
     return pa.Table.from_pylist(rows, schema=SCHEMA)
 

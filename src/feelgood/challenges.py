@@ -35,7 +35,7 @@ class Baseline:
     testbed_settings: dict[str, Any]
     agent: str
     settings: dict[str, Any]
-    #: Whose settings: `"default"`, those out of the box, or `"paper"`, those of the paper.
+    #: Whose settings: `"default"`, those out of the box, `"paper"`, the paper's, or both of them.
     preset: str
     rounds: int
     seeds: tuple[int, ...]

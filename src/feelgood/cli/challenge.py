@@ -72,22 +72,27 @@ def _table(outcome: "Challenge") -> Table:
 
     result = outcome.result
     title = f"{result.testbed}, {result.rounds:,} rounds, {len(result.seeds)} seeds"
-    own = f"{result.agent}: {spread(result.regret, 1)}"
-    table = Table(title=f"{title}\n{own}", caption="difference: yours minus theirs, per seed")
-    table.add_column("agent")
+    table = Table(
+        title=f"{title}\n{result.agent}: {spread(result.regret, 1)}",
+        caption="difference: yours minus theirs, seed by seed, with its interval",
+    )
+    table.add_column("agent", overflow="fold")
     table.add_column("settings")
-    for column in ("regret", "difference", "interval"):
-        table.add_column(column, justify="right")
+    table.add_column("regret", justify="right")
+    table.add_column("difference", justify="right", no_wrap=True)
     table.add_column("yours is")
     for row in outcome.beside:
         d = row.difference
-        words = {"default": "out of the box", "paper": "the paper's"}
+        seen = row.verdict if row.verdict != "no difference seen" else "–"
         table.add_row(
             row.baseline.agent,
-            words[row.baseline.preset],
+            row.baseline.preset,
             f"{row.regret:,.1f}",
-            f"{d.mean:+,.1f}",
-            f"[{d.low:+,.1f}, {d.high:+,.1f}]".replace("[", "\\["),
-            row.verdict,
+            f"{_signed(d.mean)} \\[{_signed(d.low)}, {_signed(d.high)}]",
+            seen,
         )
     return table
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.1f}".replace("-", "−")
