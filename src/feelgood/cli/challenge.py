@@ -74,7 +74,7 @@ def _table(outcome: "Challenge") -> Table:
     title = f"{result.testbed}, {result.rounds:,} rounds, {len(result.seeds)} seeds"
     table = Table(
         title=f"{title}\n{result.agent}: {spread(result.regret, 1)}",
-        caption="difference: yours minus theirs, seed by seed, with its interval",
+        caption="settings out of the box, the paper's, or both; difference: yours minus theirs",
     )
     table.add_column("agent", overflow="fold")
     table.add_column("settings")
@@ -86,7 +86,7 @@ def _table(outcome: "Challenge") -> Table:
         seen = row.verdict if row.verdict != "no difference seen" else "–"
         table.add_row(
             row.baseline.agent,
-            row.baseline.preset,
+            "both" if "," in row.baseline.preset else row.baseline.preset,
             f"{row.regret:,.1f}",
             f"{_signed(d.mean)} \\[{_signed(d.low)}, {_signed(d.high)}]",
             seen,
@@ -95,4 +95,5 @@ def _table(outcome: "Challenge") -> Table:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+,.1f}".replace("-", "−")
+    digits = 1 if abs(value) < 1000 else 0
+    return f"{value:+,.{digits}f}".replace("-", "−")
