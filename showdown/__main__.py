@@ -82,11 +82,15 @@ def pages(
     results: ResultsOption = ROOT / "results",
     out: Annotated[Path, typer.Option(help="Folder of the pages.")] = ROOT / "docs" / "results",
 ) -> None:
-    """Write the pages from results/ alone."""
+    """Write the pages from results/ alone, and what `feelgood challenge` compares with."""
     from showdown.pages import write_pages
 
     for path in write_pages(results, out):
         typer.echo(f"wrote {path}")
+    if results.resolve() == ROOT / "results":
+        from showdown import baselines
+
+        typer.echo(f"wrote {baselines.write(results)}")
 
 
 def _note(text: str) -> None:

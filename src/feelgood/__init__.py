@@ -1,5 +1,6 @@
 """Feel-Good Thompson Sampling and MCMC Thompson Sampling for contextual bandits, in JAX."""
 
+from feelgood.challenges import challenge
 from feelgood.compiling import compile_small_loops_whole
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
@@ -23,6 +24,7 @@ __all__ = [
     "Spec",
     "Status",
     "Testbed",
+    "challenge",
     "run",
     "run_each",
     "setting",

@@ -4,6 +4,7 @@ One file a command or group of commands; importing the file registers it.
 """
 
 from feelgood.cli import (  # noqa: F401  (registers the commands)
+    challenge,
     data,
     inspect,
     posterior,

@@ -1,0 +1,99 @@
+"""`feelgood challenge`: your agent beside those of the shipped results."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from feelgood.cli.app import DataOption, app, errors
+from feelgood.errors import FeelgoodError
+
+if TYPE_CHECKING:
+    from feelgood.challenges import Challenge
+
+
+@app.command()
+def challenge(
+    plugin: Annotated[str, typer.Argument(help="Your Python file, or a registered agent's name.")],
+    testbed: Annotated[str, typer.Option(help="One with shipped results.")] = "linear-20",
+    agent: Annotated[
+        str | None, typer.Option(help="Which agent, where the file registers several.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="How many of the shipped seeds; default: all.")
+    ] = None,
+    data: DataOption = None,
+) -> None:
+    """Run your agent on the seeds of the shipped results, paired with every agent there.
+
+    Example: feelgood challenge mine.py --testbed linear-20
+    """
+    from feelgood.challenges import challenge as run_challenge
+    from feelgood.cli.output import progress_bar
+    from feelgood.datasets import use_data
+
+    use_data(data)
+    challenger = _challenger(plugin, agent)
+    with progress_bar(errors) as report:
+        outcomes = run_challenge(challenger, testbed, seeds=seeds, progress=report)
+    out = Console(highlight=False)
+    for outcome in outcomes:
+        out.print(_table(outcome))
+        if outcome.result.status != "ok":
+            out.print(f"{outcome.result.agent}: {outcome.result.status}", markup=False)
+        out.print(outcome.sentence, markup=False, soft_wrap=True)
+
+
+def _challenger(plugin: str, agent: str | None) -> str:
+    """The name of the agent that a file registers, or of one that is there already."""
+    from feelgood.plugins import load_plugins
+    from feelgood.running import AGENTS
+
+    if Path(plugin).suffix != ".py" and plugin in AGENTS:
+        return plugin
+    before = set(AGENTS.names(more=True))
+    load_plugins([plugin])
+    new = [name for name in AGENTS.names(more=True) if name not in before]
+    if agent is not None:
+        return AGENTS[agent].name
+    if len(new) == 1:
+        return new[0]
+    if not new:
+        raise FeelgoodError(
+            f"{plugin} registers no agent: put @AGENTS.register('name') before its class."
+        )
+    raise FeelgoodError(f"{plugin} registers {', '.join(new)}: choose one of them with --agent.")
+
+
+def _table(outcome: "Challenge") -> Table:
+    from feelgood.cli.output import spread
+
+    result = outcome.result
+    title = f"{result.testbed}, {result.rounds:,} rounds, {len(result.seeds)} seeds"
+    table = Table(
+        title=f"{title}\n{result.agent}: {spread(result.regret, 1)}",
+        caption="settings out of the box, the paper's, or both; difference: yours minus theirs",
+    )
+    table.add_column("agent", overflow="fold")
+    table.add_column("settings")
+    table.add_column("regret", justify="right")
+    table.add_column("difference", justify="right", no_wrap=True)
+    table.add_column("yours is")
+    for row in outcome.beside:
+        d = row.difference
+        seen = row.verdict if row.verdict != "no difference seen" else "–"
+        table.add_row(
+            row.baseline.agent,
+            "both" if "," in row.baseline.preset else row.baseline.preset,
+            f"{row.regret:,.1f}",
+            f"{_signed(d.mean)} \\[{_signed(d.low)}, {_signed(d.high)}]",
+            seen,
+        )
+    return table
+
+
+def _signed(value: float) -> str:
+    digits = 1 if abs(value) < 1000 else 0
+    return f"{value:+,.{digits}f}".replace("-", "−")
