@@ -5,9 +5,8 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -22,9 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from feelgood.errors import FeelgoodError
-from feelgood.metrics import Summary
-from feelgood.results import AgentResult, RunResult
-from feelgood.simulate import REDRAWS
+
+if TYPE_CHECKING:
+    from feelgood.metrics import Summary
+    from feelgood.results import AgentResult, RunResult
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
@@ -62,7 +62,7 @@ def write_atomically(target: Path, write: Any) -> None:
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
 
 
-def save(result: RunResult, json_file: Path | None, out: Path | None) -> None:
+def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
     """Write what was asked for."""
     text = json.dumps(result.to_json(), indent=1, allow_nan=False)
     if json_file is not None:
@@ -74,7 +74,7 @@ def save(result: RunResult, json_file: Path | None, out: Path | None) -> None:
         write_atomically(out / TABLE_FILE, lambda path: pq.write_table(result.to_arrow(), path))
 
 
-def describe_settings(result: AgentResult, others: Sequence[AgentResult]) -> str:
+def describe_settings(result: "AgentResult", others: "Sequence[AgentResult]") -> str:
     """The settings in which this row differs from the other rows of the same agent."""
     same = [r for r in others if r.agent == result.agent]
     return ", ".join(
@@ -84,7 +84,7 @@ def describe_settings(result: AgentResult, others: Sequence[AgentResult]) -> str
     )
 
 
-def spread(summary: Summary, digits: int) -> str:
+def spread(summary: "Summary", digits: int) -> str:
     """`mean ± std`; the mean alone of one chain, a dash where none is left."""
     if summary.count == 0:
         return "–"
@@ -92,8 +92,12 @@ def spread(summary: Summary, digits: int) -> str:
     return mean if summary.count == 1 else f"{mean} ± {summary.std:,.{digits}f}"
 
 
-def result_table(results: Sequence[AgentResult]) -> Table:
+def result_table(results: "Sequence[AgentResult]") -> Table:
     """Final and simple regret, mean ± std over seeds, with the median beside."""
+    import numpy as np
+
+    from feelgood.metrics import Summary
+
     first = results[0]
     seeds = "1 seed" if len(first.seeds) == 1 else f"{len(first.seeds)} seeds (mean ± std)"
     table = Table(title=f"{first.testbed}, {first.rounds:,} rounds, {seeds}")
@@ -124,8 +128,12 @@ def result_table(results: Sequence[AgentResult]) -> Table:
     return table
 
 
-def health_table(results: Sequence[AgentResult]) -> Table:
+def health_table(results: "Sequence[AgentResult]") -> Table:
     """How the samplers did: early, in the middle and at the end of the run."""
+    import numpy as np
+
+    from feelgood.simulate import REDRAWS
+
     table = Table(title="sampler health (means over seeds)")
     table.add_column("agent")
     table.add_column("measure")

@@ -13,7 +13,7 @@ Made from the program by `make docs`; a test keeps it true.
 
 def reference() -> str:
     """All commands with their arguments and options, as Markdown."""
-    from feelgood.cli import app
+    from feelgood.cli.commands import app
 
     group: Any = typer.main.get_command(app)
     return "\n".join([HEAD, *_commands(group, ("feelgood",))])

@@ -21,7 +21,6 @@ from feelgood.cli.output import (
 )
 from feelgood.errors import FeelgoodError
 from feelgood.plugins import load_plugins
-from feelgood.results import AgentResult, RunResult
 
 
 def parse_value(text: str) -> Any:
@@ -83,6 +82,7 @@ def run(
 ) -> None:
     """Run agents on a testbed and print a table."""
     from feelgood.datasets import use_data
+    from feelgood.results import AgentResult, RunResult
     from feelgood.running import run_each
 
     load_plugins(plugin)

@@ -1,0 +1,14 @@
+"""All commands: importing this module registers them."""
+
+from feelgood.cli import (  # noqa: F401
+    data,
+    inspect,
+    posterior,
+    report,
+    reproduce,
+    run,
+    study,
+)
+from feelgood.cli.app import app
+
+__all__ = ["app"]
