@@ -22,6 +22,11 @@ DataOption = Annotated[
     Path | None, typer.Option("--data", help="Folder with datasets; default: FEELGOOD_DATA.")
 ]
 
+RoundsOption = Annotated[
+    str | None, typer.Option(help="Rounds, such as 500, 10k or 1e4; default: the testbed's.")
+]
+SEEDS_HELP = "N for seeds 0 to N-1, a range A:B, or a list such as 1,2,3."
+
 
 def _print_version(wanted: bool) -> bool:
     if wanted:

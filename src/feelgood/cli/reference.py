@@ -34,6 +34,8 @@ def _section(command: Any, words: tuple[str, ...]) -> str:
     options = [p for p in shown if p.param_type_name == "option"]
     usage = [*words, *(_usage(a) for a in arguments), *(["[OPTIONS]"] if options else [])]
     lines = [f"## {' '.join(words)}", "", f"    {' '.join(usage)}", "", _one_line(command.help), ""]
+    if command.epilog:
+        lines += [f"`{command.epilog.removeprefix('Example: ')}`", ""]
     if shown:
         lines += ["| | |", "|---|---|"]
         lines += [f"| `{_usage(a)}` | {_one_line(a.help)} |" for a in arguments]

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,6 +56,20 @@ class SturdyStream:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
+
+
+@contextmanager
+def results_at_stake() -> Iterator[None]:
+    """Here Ctrl-C always raises `KeyboardInterrupt`, so that what is finished can be saved."""
+    given = signal.getsignal(signal.SIGINT)
+    own = threading.current_thread() is threading.main_thread() and callable(given)
+    if own:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        if own:
+            signal.signal(signal.SIGINT, given)
 
 
 def run_with_sturdy_streams(app: Callable[[], object]) -> int:
