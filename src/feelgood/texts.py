@@ -1,7 +1,6 @@
 """Numbers and seeds as people write them: `10k`, `1e4`, `0:20`, `1,2,3`."""
 
 import re
-from collections.abc import Sequence
 from decimal import Decimal
 
 _NUMBER = re.compile(r"([+-]?(?:\d{1,3}(?:,\d{3})+|\d[\d_]*)(?:\.\d+)?(?:e\+?\d{1,3})?)([km]?)")
@@ -26,7 +25,7 @@ def whole_number(text: str) -> int:
     return int(number)
 
 
-def seeds_in(text: str) -> Sequence[int]:
+def seeds_in(text: str) -> range | list[int]:
     """`N` is 0 … N − 1, `A:B` is A … B − 1, `A,B,C` is a list, also of ranges; or a `ValueError`.
 
     >>> from feelgood.texts import seeds_in

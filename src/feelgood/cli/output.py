@@ -3,6 +3,9 @@
 import contextlib
 import json
 import os
+import shlex
+import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -93,6 +96,18 @@ def write_page(results: "Sequence[AgentResult]", target: Path) -> None:
     title = ", ".join(dict.fromkeys(r.testbed for r in results))
     text = build_page(results, title, find_comparisons(results))
     write_atomically(target, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def command_to_open(page: Path) -> str:
+    """What to type to see a page in the browser of this machine."""
+    quoted = shlex.quote(str(page))
+    if sys.platform == "win32":
+        return f'start "" "{page}"'
+    if sys.platform == "darwin":
+        return f"open {quoted}"
+    if shutil.which("xdg-open"):
+        return f"xdg-open {quoted}"
+    return f"python3 -m webbrowser -t {shlex.quote(page.resolve().as_uri())}"
 
 
 def describe_settings(result: "AgentResult", others: "Sequence[AgentResult]") -> str:
