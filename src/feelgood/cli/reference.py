@@ -45,7 +45,7 @@ def _section(command: Any, words: tuple[str, ...]) -> str:
 
 
 def _usage(argument: Any) -> str:
-    word = argument.name.upper() + ("…" if argument.nargs == -1 else "")
+    word = argument.metavar or argument.name.upper() + ("…" if argument.nargs == -1 else "")
     return word if argument.required else f"[{word}]"
 
 
