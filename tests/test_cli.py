@@ -1,22 +1,32 @@
 """The command line: what it prints, writes and refuses."""
 
+import dataclasses
+import importlib.util
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+import typer
+from made_results import result
 from rich.console import Console
 
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, cli
 from feelgood.cli import output
 from feelgood.cli import run as run_command
+from feelgood.cli.choosing import choose
+from feelgood.cli.commands import app
+from feelgood.cli.examples import EXAMPLES
 from feelgood.parquet import read_parquet
 
 PLUGIN = Path(__file__).with_name("plugin.py")
@@ -100,8 +110,60 @@ def test_list_settings_shows_default_range_and_meaning(command: Command) -> None
     assert "decay = none  (one of none, sqrt)" in out
 
 
+def test_list_describes_a_name(command: Command) -> None:
+    """What it is, its formula, every setting and a command that works."""
+    done = command("list", "psfglmcts")
+    assert done.code == 0
+    assert done.out.startswith("psfglmcts: Thompson sampling by preconditioned Langevin")
+    assert "θ ← θ − h V⁻¹∇L" in done.out and "softplus" in done.out
+    for key in AGENTS["psfglmcts"].settings:
+        assert f"  {key} = " in done.out
+    assert done.out.splitlines()[-1].startswith("  feelgood run linear-20 psfglmcts --set ")
+
+
+@pytest.mark.parametrize("registry", [AGENTS, TESTBEDS], ids=["agents", "testbeds"])
+def test_every_name_can_be_described(
+    command: Command, registry: feelgood.registry.Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also without its data, and its example is a command line that is understood."""
+    monkeypatch.delenv("FEELGOOD_DATA", raising=False)
+    for name in registry.names():
+        example = command("list", name).out.splitlines()[-1].split()
+        assert example[:2] == ["feelgood", "run"]
+        words = example[2 : example.index("--set")] if "--set" in example else example[2:]
+        testbeds, agents = choose(words)
+        assert name in (*testbeds, *agents)
+
+
+def test_list_takes_patterns(command: Command) -> None:
+    lines = command("list", "linear-*").out.splitlines()
+    assert [line.split()[0] for line in lines] == ["testbeds", "linear-20", "linear-40"]
+    refused(command("list", "x*"), "nothing matches 'x*': 'feelgood list --all' shows every name.")
+
+
 def test_list_of_something_else_is_refused(command: Command) -> None:
-    refused(command("list", "samplers"), "cannot list 'samplers': use agents or testbeds.")
+    refused(command("list", "lmct"), "cannot list 'lmct': did you mean 'lmcts'?")
+
+
+def test_the_version_is_shown(command: Command) -> None:
+    assert command("--version") == (0, f"feelgood {feelgood.__version__}\n", "")
+
+
+def commands_of(group: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            yield from commands_of(one, (*prefix, name))
+        else:
+            yield (*prefix, name), one
+
+
+def test_every_command_shows_an_example_that_is_understood(command: Command) -> None:
+    for words, one in commands_of(typer.main.get_command(app)):
+        example = EXAMPLES[" ".join(words)].split()
+        assert example[: len(words) + 1] == ["feelgood", *words]
+        one.make_context("feelgood", example[len(words) + 1 :])  # an error if it does not parse
+        shown = " ".join(command(*words, "--help").out.split())
+        assert f"Example: {' '.join(example)}" in shown
 
 
 def test_doctor_tells_versions_devices_cache_and_data(
@@ -206,6 +268,135 @@ def test_health_is_shown_on_request(command: Command) -> None:
     assert "exact or no sampler" in done.out
 
 
+# ---- which testbeds and agents --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "testbeds", "agents"),
+    [
+        ("linear-20 lints", ["linear-20"], ["lints"]),
+        ("lints linear-20 linucb", ["linear-20"], ["lints", "linucb"]),
+        ("linear-* l*ts", ["linear-20", "linear-40"], ["lmcts", "lints"]),
+        ("lints linear-6 wheel-0.3 l*ts", ["linear-6", "wheel-0.3"], ["lints", "lmcts"]),
+        ("lints deep/mine.CSV", [Path("deep/mine.CSV")], ["lints"]),
+    ],
+)
+def test_names_may_come_in_any_order_and_as_patterns(
+    words: str, testbeds: list[str | Path], agents: list[str]
+) -> None:
+    assert choose(words.split()) == (testbeds, agents)
+
+
+def test_several_testbeds_run_one_after_the_other(command: Command) -> None:
+    done = command(
+        *("run", "uniform", "linear-6", "linear-9", "--set", "testbed.arms=3"),
+        *("--set", "linear-9.noise=0.1", "--rounds", "20", "--seeds", "3,5", "--json", "-"),
+    )
+    results = json.loads(done.out)["results"]
+    assert [(r["testbed"], r["seeds"]) for r in results] == [
+        ("linear-6", [3, 5]),
+        ("linear-9", [3, 5]),
+    ]
+    assert [r["testbed_settings"]["noise"] for r in results] == [0.5, 0.1]
+    assert "linear-6, 20 rounds" in done.err and "linear-9, 20 rounds" in done.err
+
+
+def test_rounds_as_people_write_them(command: Command) -> None:
+    for rounds in ("0.02k", "2e1", "20"):
+        assert "linear-6, 20 rounds" in command(*SMALL[:5], rounds, *SMALL[6:], "uniform").out
+
+
+def test_a_table_of_ones_own_is_a_testbed(
+    command: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file's name, the columns and where guesses are printed."""
+    seen: dict[str, Any] = {}
+
+    def from_frame(frame: Path, **options: Any) -> feelgood.Testbed:
+        options.pop("notify")("I guess that 'x' is a number.")
+        seen.update(options, frame=frame)
+        return TESTBEDS["linear-6"].build({"arms": 3})
+
+    monkeypatch.setitem(sys.modules, "feelgood.frames", ModuleType("feelgood.frames"))
+    monkeypatch.setattr("feelgood.frames.from_frame", from_frame, raising=False)
+    file = tmp_path / "mine.csv"
+    done = command("run", file, "uniform", "--label", "y", "--rounds", "20", "--seeds", "2")
+    assert done.code == 0, done.err
+    assert seen == {"frame": file, "label": "y", "rewards": None, "name": "mine"}
+    assert "I guess that 'x' is a number." in done.err and "guess" not in done.out
+    command("run", file, "uniform", "--rewards", "a, b,c", "--rounds", "20", "--seeds", "2")
+    assert seen["rewards"] == ["a", "b", "c"]
+
+
+def test_a_csv_runs(command: Command, tmp_path: Path) -> None:
+    if importlib.util.find_spec("feelgood.frames") is None:
+        pytest.skip("feelgood.frames, which reads tables, is not there")
+    file = tmp_path / "mine.csv"
+    file.write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(60)))
+    done = command("run", file, "lints", "uniform", "--label", "y", "--rounds", "40", "--seeds=2")
+    assert done.code == 0, done.err
+    assert "mine, 40 rounds, 2 seeds" in done.out
+
+
+# ---- which agent is best --------------------------------------------------------------------
+
+
+def differing(*agents: tuple[str, float, float]) -> list[feelgood.AgentResult]:
+    """Results of ten seeds: (agent, mean, half the spread of its differences)."""
+    luck = np.linspace(-50.0, 50.0, 10)
+    sign = np.array([-1.0, 1.0] * 5)
+    return [result(name, mean + luck + spread * sign) for name, mean, spread in agents]
+
+
+def test_the_best_agent_is_named_with_its_lead() -> None:
+    results = differing(("b", 110.0, 2.0), ("a", 100.0, 0.0), ("c", 300.0, 0.0))
+    assert output.best_of(results) == (
+        "a is best: the regret of b, the next, is higher by 10.0 (97.5 % interval 8.2 to 11.8, "
+        "10 paired seeds)."
+    )
+
+
+def test_agents_that_cannot_be_told_apart_are_said_to_be_so() -> None:
+    sentence = output.best_of(differing(("b", 101.0, 20.0), ("a", 100.0, 0.0)))
+    assert sentence is not None
+    assert sentence.startswith(
+        "a has the lowest mean regret, but cannot be told apart from b: the regret of b is higher "
+        "by 1.0 (95 % interval −14.1 to 16.1, 10 paired seeds)."
+    )
+
+
+def test_the_best_of_one_of_a_single_seed_and_of_diverged_ones() -> None:
+    (one,) = differing(("a", 100.0, 0.0))
+    assert output.best_of([one]) is None
+    single = [result(name, np.array([1.0])) for name in "ab"]
+    assert "One seed" in str(output.best_of(single))
+    broken = result("b", np.full(10, np.nan))
+    assert "only agent of which no chain diverged" in str(output.best_of([broken, one]))
+    assert "all of them diverged" in str(
+        output.best_of([broken, dataclasses.replace(broken, agent="c")])
+    )
+
+
+# ---- narrow terminals -----------------------------------------------------------------------
+
+
+def test_a_table_fits_a_narrow_terminal() -> None:
+    results = [
+        dataclasses.replace(r, settings={"alpha": alpha, "rho": 0.01 * alpha})
+        for alpha in (0.001, 0.25)
+        for r in differing(("linucb", 12_345.6, 0.0))
+    ]
+    for width in (60, 80, 120):
+        paper = io.StringIO()
+        Console(file=paper, width=width).print(output.result_table(results))
+        lines = paper.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        rows = [line for line in lines if line.startswith("│")]
+        assert len(rows) == 2, "no row takes two lines"
+        assert "linucb" in rows[0] and "12,345.6 ± " in rows[0] and "alpha=0.001" in rows[0]
+        assert ("too narrow for: compile s" in paper.getvalue()) == (width < 120)
+
+
 # ---- what is refused ------------------------------------------------------------------------
 
 FINITE = "use a finite number at least 0 and at most 1e+09."
@@ -287,6 +478,37 @@ REFUSED = {
         ["linear-20", "lints", "--seeds", "999999999999999999999"],
         "seeds = range(0, 999999999999999999999) are too many: use at most 100,000.",
     ),
+    "seeds 10,000": (
+        ["linear-20", "lints", "--seeds", "10,000"],
+        f"seeds = '10,000' is not allowed: {SEEDS}",
+    ),
+    "rounds text": (
+        ["linear-20", "lints", "--rounds", "many"],
+        f"rounds = 'many' is not allowed: {WHOLE}",
+    ),
+    "testbed setting twice": (
+        ["linear-20", "lints", "--set", "testbed.noise=1", "--set", "linear-20.noise=2"],
+        "testbed.noise and linear-20.noise are both given: leave one out.",
+    ),
+    "no agent at all": (["linear-20"], "no agent was named: name at least one, such as lints."),
+    "no testbed": (["lints"], "no testbed was named: name at least one, such as linear-20."),
+    "another testbed": (
+        ["linear-20", "liner-40", "lints"],
+        "unknown testbed 'liner-40': did you mean 'linear-40'?",
+    ),
+    "pattern of both": (
+        ["lin*", "lints"],
+        "'lin*' matches testbeds (linear-20, linear-40) and agents (lints, linucb): write a "
+        "narrower pattern.",
+    ),
+    "pattern of nothing": (
+        ["q*", "lints"],
+        "no testbed or agent matches 'q*': 'feelgood list' shows all of them.",
+    ),
+    "label without file": (
+        ["linear-20", "lints", "--label", "y"],
+        "--label and --rewards are for a file of your own: name one, such as mine.csv.",
+    ),
     "plugin file": (
         ["linear-20", "lints", "--plugin", "nowhere.py"],
         "plugin file 'nowhere.py' does not exist: check the path.",
@@ -307,7 +529,7 @@ def test_bad_input_is_one_sentence(command: Command, case: str) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["linear-20", "lints", "--rounds", "many"], ["linear-20"], ["linear-20", "lints", "--nope"]],
+    [[], ["linear-20", "lints", "--nope"]],
 )
 def test_bad_usage_has_code_2_and_no_traceback(command: Command, arguments: list[str]) -> None:
     done = command("run", *arguments)
@@ -373,6 +595,107 @@ def test_a_folder_in_place_of_a_file_is_refused_even_if_forced(
     for force in ([], ["--force"]):
         done = command(*SMALL, "uniform", "--json", tmp_path, *force)
         refused(done, f"{tmp_path} is a folder: name a file.")
+
+
+def test_absurd_numbers_of_draws_are_refused_before_anything_runs(command: Command) -> None:
+    most = "use at most 1,000,000."
+    refused(
+        command("posterior", "lints", "--draws", 10**12),
+        f"draws = {10**12} is not allowed: {most}",
+    )
+    refused(
+        command("calibrate", "lints", "--simulations", 10**12),
+        f"simulations = {10**12} is not allowed: use at least 50 and at most 100,000.",
+    )
+
+
+def test_the_page_is_written_at_once(command: Command, tmp_path: Path) -> None:
+    target = tmp_path / "page.html"
+    done = command(*SMALL, "uniform", "linucb", "--page", target)
+    assert f"wrote {target}" in done.out
+    assert "<html" in target.read_text() and "linucb" in target.read_text()
+
+
+# ---- a terminal that is gone, full or poor --------------------------------------------------
+
+
+class Failing(io.StringIO):
+    """A standard output whose every write fails."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+    def write(self, text: str) -> int:
+        raise self.error
+
+
+def calls_that_save(folder: Path) -> dict[Path, tuple[object, ...]]:
+    """A command by the file that it must leave behind."""
+    small = ("--rounds", "30", "--draws", "120", "--chains", "10", "--steps", "1")
+    return {
+        folder / "out" / "results.json": (*SMALL, "uniform", "linucb", "--out", folder / "out"),
+        folder / "p.json": ("posterior", "lints", *small, "--json", folder / "p.json"),
+        folder / "c.json": (
+            *("calibrate", "lints", "--simulations", "50", "--rounds", "5"),
+            *("--json", folder / "c.json"),
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (BrokenPipeError(32, "Broken pipe"), 0, ""),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "feelgood: cannot print the output (No space left on device): print it elsewhere; "
+            "files that were asked for are written.\n",
+        ),
+    ],
+    ids=["pipe", "disk"],
+)
+def test_results_are_saved_though_nothing_can_be_printed(
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    error: OSError,
+    code: int,
+    message: str,
+) -> None:
+    for file, call in calls_that_save(tmp_path).items():
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", Failing(error))
+            done = command(*call)
+        assert (done.code, done.err) == (code, message)
+        assert json.loads(file.read_text())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_a_full_disk_and_a_closed_pipe_as_processes() -> None:
+    """The parts of Python that come after our own: what is buffered is flushed at the end."""
+    code = [sys.executable, "-m", "feelgood", "--help"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(code, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_without_our_signs_shows_question_marks(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = io.BytesIO()
+    poor = io.TextIOWrapper(raw, encoding="ascii")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", poor)
+        assert command(*SMALL, "uniform", "linucb").code == 0
+    poor.flush()
+    assert b"2 seeds (mean ? std)" in raw.getvalue()
 
 
 def test_a_disk_that_fills_up_leaves_no_half_file(tmp_path: Path) -> None:
@@ -497,6 +820,30 @@ def test_the_bar_shows_rounds_rate_and_remaining_time() -> None:
     assert "lints" in text
     assert "800/1,000 rounds" in text
     assert "/s" in text
+
+
+def test_the_bar_says_that_a_program_is_compiled() -> None:
+    console = Console(force_terminal=True, width=120, record=True)
+    with output.progress_bar(console) as report:
+        report("lints", 0, 1000)
+        time.sleep(0.15)
+    assert "compiling" in console.export_text()
+
+
+def test_a_slow_agent_is_announced_once_and_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 100.0, 101.0, 110.0, 120.0, *[130.0] * 9])
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
+    with output.progress_bar(Console(stderr=True, width=200, soft_wrap=True)) as report:
+        for done in (0, 100, 110, 200, 300):  # 10 a second, after compiling for 100 seconds
+            report("fglmcts on linear-20", done, 3_200)
+        for done in (0, 100, 200):
+            report("lints", done, 300)
+    assert capsys.readouterr().err == (
+        "fglmcts on linear-20: about 5 min left, or more: its bonus reads the whole history in "
+        "every step.\n"
+    )
 
 
 def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

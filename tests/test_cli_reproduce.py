@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 from made_results import result
 
 from feelgood import cli
+from feelgood.cli import output
 from feelgood.paper import costs, reproducing
-from feelgood.paper.reproducing import plan_rows
+from feelgood.paper.reproducing import in_words, plan_rows
 from feelgood.paper.tables import TITLES, rows
+from feelgood.report.tables import Comparison, compare_rows
 from feelgood.studies import Store
 
 
@@ -184,6 +187,80 @@ def test_a_folder_that_is_something_else_is_left_alone(command: Command, tmp_pat
     assert done.code == 2
     assert "not a results store" in done.err
     assert [p.name for p in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+
+
+# ---- what the table shows, in words, and the demo -------------------------------------------
+
+
+def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[Comparison]:
+    """Rows of the main table with made results of these means."""
+    out: list[Comparison] = []
+    for agent, mean in means:
+        row = next(r for r in rows("main", [testbed], [agent]) if r.published.beta != 1)
+        values = mean + np.linspace(-5.0, 5.0, 10)
+        out += compare_rows([row], [result(agent, values, testbed=testbed, rounds=row.rounds)])
+    return out
+
+
+def test_the_table_in_words() -> None:
+    found = compared(("lints", 204.0), ("lmcts", 5_000.0))
+    best = min(found, key=lambda c: c.row.published.mean)
+    assert in_words(found) == (
+        "1 of 2 rows agree with the paper; lmcts differs. Of these agents lints has the lowest "
+        f"regret on linear-40, 204.0 on average; in the paper it is {best.label} with "
+        f"{best.row.published.mean:,.1f}."
+    )
+    assert in_words(found[:1]) == "1 of 1 rows agree with the paper."
+    both = [*found, *compared(("lints", 114.0), ("lmcts", 62.0), testbed="linear-20")]
+    assert in_words(both).endswith("lowest regret is the paper's on 1 of 2 testbeds.")
+    nothing = compare_rows([found[0].row], ["it has not been run"])
+    assert in_words(nothing) == "No row can be compared with the paper: the table says why."
+
+
+def test_a_page_comes_with_the_command_to_open_it(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "s", "linear-40", "lints", 204.0)
+    monkeypatch.setattr(output.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(sys, "platform", "linux")
+    call = ("main", "--testbed", "linear-40", "--agents", "lints", "--store", "s")
+    done = command(*call, "--page", "my page.html")
+    assert done.out.endswith(
+        "1 of 1 rows agree with the paper.\npage: my page.html\nopen it: xdg-open 'my page.html'\n"
+    )
+    assert (tmp_path / "my page.html").exists()
+    monkeypatch.setattr(output.shutil, "which", lambda _: None)
+    assert "python3 -m webbrowser -t file:///" in output.command_to_open(tmp_path / "page.html")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert output.command_to_open(Path("page.html")) == "open page.html"
+
+
+def test_the_demo_is_quick_and_every_row_of_it_can_be_compared() -> None:
+    """Its agents with the paper's seeds and rounds, in 2 minutes on 2 cores like the reference."""
+    text = (Path(__file__).resolve().parents[1] / "Makefile").read_text()
+    (recipe,) = re.findall(r"^demo:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
+    (agents,) = re.findall(r"^DEMO_AGENTS := (\S+)$", text, re.MULTILINE)
+    assert "reproduce main --testbed linear-20 --agents $(DEMO_AGENTS)" in recipe
+    assert "--page results-demo/page.html" in recipe
+    assert "--rounds" not in recipe and "--seeds" not in recipe
+    chosen = rows("main", ["linear-20"], agents.split(","))
+    assert len(chosen) <= 15, "a short table"
+    assert all(r.not_comparable is None for r in chosen)
+    seconds = costs.estimated_seconds(chosen)
+    assert seconds is not None and seconds / 2 < 120
+
+
+def test_a_batch_that_fails_is_named_in_words(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "feelgood.cli.reproduce._run", lambda *_, **__: {"lints on linear-40": "it broke."}
+    )
+    done = command("main", "--testbed", "linear-40", "--agents", "lints", "--rounds", "1e1")
+    assert done.code == 2
+    assert done.err == (
+        "feelgood: 1 batch(es) could not be run; the first: lints on linear-40: it broke.\n"
+    )
 
 
 @pytest.mark.slow

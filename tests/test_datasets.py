@@ -23,7 +23,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from feelgood import FeelgoodError, cli, datasets, fetching
+from feelgood import FeelgoodError, datasets, fetching
+from feelgood.cli.commands import app
 from feelgood.datasets import DATASETS, DataAbsent, arrays_digest, data_folder
 from feelgood.fetching import download, fetch
 from feelgood.originals import RECIPES, Original, uncompress
@@ -345,7 +346,7 @@ def test_unknown_names_get_the_nearest_one() -> None:
 
 
 def call(*arguments: object) -> str:
-    done = CliRunner().invoke(cli.app, ["data", *map(str, arguments)])
+    done = CliRunner().invoke(app, ["data", *map(str, arguments)])
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert done.exit_code == 0, done.output

@@ -24,25 +24,9 @@ LONG: Options = (("xla_cpu_use_fusion_emitters", False),)
 _WHOLE: Options = (("xla_cpu_parallel_codegen_split_count", "1"), *LONG)
 BRIEFLY: Options = (("xla_backend_optimization_level", "2"), *_WHOLE)
 ONCE: Options = (("xla_backend_optimization_level", "0"), *_WHOLE)
-#: Loops that touch at most so many bytes a pass are compiled whole.
-SMALL_LOOP_BYTES = 1_000_000
 
 _lock = threading.Lock()
 _programs: OrderedDict[Any, Any] = OrderedDict()
-
-
-def compile_small_loops_whole() -> None:
-    """Ask XLA to compile small loops on CPU into one function each. Called at import.
-
-    Otherwise it runs a loop's kernels one by one from outside, which for the small kernels of a
-    round takes longer than the kernels themselves. XLA takes this from `XLA_FLAGS` alone and reads
-    that once, before the first program; what a user has set there stays.
-    """
-    option = "xla_backend_extra_options"
-    given = os.environ.get("XLA_FLAGS", "")
-    if option not in given:
-        flag = f"--{option}=xla_cpu_small_while_loop_byte_threshold={SMALL_LOOP_BYTES}"
-        os.environ["XLA_FLAGS"] = f"{given} {flag}".strip()
 
 
 def cache_folder() -> Path:

@@ -159,5 +159,5 @@ class Policy(eqx.Module):
         raise NotImplementedError
 
 
-AGENTS: Registry[Policy] = Registry("agent")
-TESTBEDS: Registry[Testbed] = Registry("testbed")
+AGENTS: Registry[Policy] = Registry("agent", "feelgood.policies")
+TESTBEDS: Registry[Testbed] = Registry("testbed", "feelgood.testbeds")

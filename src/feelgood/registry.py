@@ -57,10 +57,14 @@ class Family(Generic[T]):
 
 
 class Registry(Generic[T]):
-    """Names to entries. A duplicate is refused; an unknown name gets "did you mean"."""
+    """Names to entries. A duplicate is refused; an unknown name gets "did you mean".
 
-    def __init__(self, kind: str) -> None:
+    `package` is the package whose modules register things; it is imported at the first look.
+    """
+
+    def __init__(self, kind: str, package: str | None = None) -> None:
         self.kind = kind
+        self._package = package
         self._families: dict[str, Family[T]] = {}
 
     def add(self, family: Family[T]) -> None:
@@ -85,6 +89,8 @@ class Registry(Generic[T]):
 
     def families(self) -> tuple[Family[T], ...]:
         """All families, in order of registration."""
+        if self._package is not None:
+            importlib.import_module(self._package)
         return tuple(self._families.values())
 
     def names(self, more: bool = False) -> tuple[str, ...]:
@@ -107,7 +113,7 @@ class Registry(Generic[T]):
         return entry
 
     def _find(self, name: str) -> Entry[T] | None:
-        for family in self._families.values():
+        for family in self.families():
             entry = family.parse(name)
             if entry is not None:
                 return entry

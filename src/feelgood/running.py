@@ -1,5 +1,6 @@
 """`feelgood.run`: agents by name or as objects, sweeps over settings, one result."""
 
+import contextlib
 import dataclasses
 import itertools
 import math
@@ -19,6 +20,7 @@ from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, PosteriorAlong, RunResult
 from feelgood.settings import settings_of
 from feelgood.simulate import Along, Outcome, simulate
+from feelgood.texts import seeds_in, whole_number
 from feelgood.types import Spec
 
 MAX_ROUNDS = 100_000_000
@@ -31,16 +33,14 @@ Values = Mapping[str, Any]
 
 
 def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
-    """`10` is 0 … 9, `"A:B"` is A … B − 1, a sequence is itself."""
+    """`10` is 0 … 9, `"A:B"` is A … B − 1, `"A,B,C"` and a sequence are themselves."""
     hint = "give a positive number N, a range A:B with 0 ≤ A < B, or a list of seeds."
     wrong = FeelgoodError(f"seeds = {seeds!r} is not allowed: {hint}")
     if isinstance(seeds, str):
-        head, colon, tail = seeds.partition(":")
         try:
-            numbers = (int(head), int(tail)) if colon else (0, int(head))
+            seeds = seeds_in(seeds)
         except ValueError:
             raise wrong from None
-        seeds = range(*numbers)
     elif isinstance(seeds, int):
         seeds = range(seeds)
     try:
@@ -57,10 +57,13 @@ def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
     return values
 
 
-def parse_rounds(rounds: int) -> int:
-    """A number of rounds that makes sense."""
-    whole = hasattr(rounds, "__index__") and not isinstance(rounds, bool)
-    if not whole or not 1 <= rounds <= MAX_ROUNDS:
+def parse_rounds(rounds: int | str) -> int:
+    """A number of rounds that makes sense; a text such as `"10k"` or `"1e4"` is one too."""
+    if isinstance(rounds, str):
+        with contextlib.suppress(ValueError):
+            rounds = whole_number(rounds)
+    whole = not isinstance(rounds, (bool, str)) and hasattr(rounds, "__index__")
+    if not whole or not 1 <= int(rounds) <= MAX_ROUNDS:
         raise FeelgoodError(f"rounds = {rounds!r} is not allowed: use 1 to {MAX_ROUNDS:,} rounds.")
     return int(rounds)
 
@@ -142,7 +145,7 @@ def run_each(
     testbed: str | Testbed,
     agents: Sequence[str | Policy],
     *,
-    rounds: int | None = None,
+    rounds: int | str | None = None,
     seeds: Seeds = 10,
     settings: Mapping[str, Values] | None = None,
     preset: str | None = None,
@@ -156,7 +159,12 @@ def run_each(
     given = dict(settings or {})
     testbed_values = {**given.pop("testbed", {})}
     if isinstance(testbed, str):
-        testbed_values |= given.pop(testbed, {})
+        for key, value in given.pop(testbed, {}).items():
+            if key in testbed_values:
+                raise FeelgoodError(
+                    f"testbed.{key} and {testbed}.{key} are both given: leave one out."
+                )
+            testbed_values[key] = value
     name, problem, problem_settings = build_testbed(testbed, testbed_values)
     horizon = parse_rounds(problem.rounds if rounds is None else rounds)
     chosen = parse_seeds(seeds)
@@ -256,7 +264,7 @@ def run(
     testbed: str | Testbed,
     agents: Sequence[str | Policy],
     *,
-    rounds: int | None = None,
+    rounds: int | str | None = None,
     seeds: Seeds = 10,
     settings: Mapping[str, Values] | None = None,
     preset: str | None = None,

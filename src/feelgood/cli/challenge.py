@@ -28,7 +28,6 @@ def challenge(
 ) -> None:
     """Run your agent on the seeds of the shipped results, paired with every agent there.
 
-    Example: feelgood challenge mine.py --testbed linear-20
     """
     from feelgood.challenges import challenge as run_challenge
     from feelgood.cli.output import progress_bar

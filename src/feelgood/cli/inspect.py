@@ -1,45 +1,101 @@
 """`feelgood list` and `feelgood doctor`: what there is, and what it runs on."""
 
-from typing import Annotated
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 from feelgood.cli.app import PluginOption, app
-from feelgood.errors import FeelgoodError
+from feelgood.cli.choosing import is_pattern, matching
+from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.plugins import load_plugins
+
+if TYPE_CHECKING:
+    from feelgood.registry import Entry, Registry
 
 
 @app.command("list")
 def list_command(
-    what: Annotated[str, typer.Argument(help="agents or testbeds; both if left out.")] = "all",
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="agents, testbeds, a pattern such as 'fg*', or a name, which is described."
+        ),
+    ] = "all",
     all_: Annotated[
         bool, typer.Option("--all", help="Also the combinations that the paper did not run.")
     ] = False,
     settings: Annotated[bool, typer.Option("--settings", help="Show every setting too.")] = False,
     plugin: PluginOption = None,
 ) -> None:
-    """List agents and testbeds, with what they are and what can be set."""
+    """List agents and testbeds, with what they are and what can be set, or describe one."""
     from feelgood.running import AGENTS, TESTBEDS
 
     load_plugins(plugin)
-    if what not in ("all", "agents", "testbeds"):
-        raise FeelgoodError(f"cannot list '{what}': use agents or testbeds.")
     out = Console(highlight=False, soft_wrap=True)
-    for title, registry in (("agents", AGENTS), ("testbeds", TESTBEDS)):
-        if what not in ("all", title):
-            continue
-        if what == "all":
+    registries: dict[str, Registry[Any]] = {"agents": AGENTS, "testbeds": TESTBEDS}
+    names = {title: registry.names(more=all_) for title, registry in registries.items()}
+    if is_pattern(what):
+        names = {title: tuple(matching(what, known)) for title, known in names.items()}
+    elif what in registries:
+        names = {what: names[what]}
+    elif what != "all":
+        for registry in registries.values():
+            if what in registry:
+                _describe(registry[what], registry.kind, out)
+                return
+        known = [*registries, *AGENTS.names(more=True), *TESTBEDS.names(more=True)]
+        raise FeelgoodError(f"cannot list '{what}': {did_you_mean(what, known)}")
+    if not any(names.values()):
+        raise FeelgoodError(f"nothing matches '{what}': 'feelgood list --all' shows every name.")
+    width = max(len(name) for chosen in names.values() for name in chosen)
+    for title, chosen in names.items():
+        if len(names) > 1 and chosen:
             out.print(title, style="bold")
-        names = registry.names(more=all_)
-        width = max(len(name) for name in names)
-        for name in names:
-            entry = registry[name]
+        for name in chosen:
+            entry = registries[title][name]
             out.print(f"  {name:<{width}}  {entry.doc}", markup=False)
             if settings:
-                for key, rule in entry.settings.items():
-                    line = f"{key} = {rule.default}  ({rule.describe()})  {rule.doc}"
-                    out.print(f"  {'':<{width}}    {line}", markup=False)
+                _print_settings(entry, out, indent=width + 6)
+
+
+def _print_settings(entry: "Entry[Any]", out: Console, indent: int) -> None:
+    for key, rule in entry.settings.items():
+        line = f"{key} = {rule.default}  ({rule.describe()})  {rule.doc}"
+        out.print(" " * indent + line, markup=False)
+
+
+def _describe(entry: "Entry[Any]", kind: str, out: Console) -> None:
+    """What an agent or a testbed is, its parts and settings, and a command that runs it."""
+    out.print(entry.name, style="bold", end=": ")
+    out.print(entry.doc, markup=False)
+    for text in _documentation(entry):
+        if text != entry.doc:
+            out.print()
+            out.print(text.removeprefix(entry.doc).strip(), markup=False)
+    if entry.settings:
+        out.print("\nsettings", style="bold")
+        _print_settings(entry, out, indent=2)
+    words = f"linear-20 {entry.name}" if kind == "agent" else f"{entry.name} lints linucb"
+    owner = entry.name if kind == "agent" else "testbed"
+    key = next((k for k, rule in entry.settings.items() if rule.kind is float), None)
+    set_ = f" --set {owner}.{key}={entry.settings[key].default:g}" if key else ""
+    out.print("\nexample", style="bold")
+    out.print(f"  feelgood run {words}{set_}", markup=False)
+
+
+def _documentation(entry: "Entry[Any]") -> Iterator[str]:
+    """The texts of the class and of the parts it is made of, such as a kernel and a bonus."""
+    try:
+        built = entry.build()
+    except FeelgoodError:  # a data set that is not here
+        return
+    parts = [getattr(built, field.name) for field in dataclasses.fields(built)]
+    for thing in (built, *(part for part in parts if dataclasses.is_dataclass(part))):
+        yield inspect.getdoc(type(thing)) or ""
 
 
 @app.command()

@@ -1,14 +1,19 @@
 """What commands print and write: tables, progress, files."""
 
+import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     Progress,
@@ -22,13 +27,22 @@ from rich.table import Table
 from rich.text import Text
 
 from feelgood.errors import FeelgoodError
-from feelgood.metrics import Summary
-from feelgood.results import AgentResult, RunResult
-from feelgood.simulate import REDRAWS
+
+if TYPE_CHECKING:
+    from feelgood.metrics import Summary
+    from feelgood.results import AgentResult, RunResult
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
 RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
+
+
+def console_for(json_: str | None) -> Console:
+    """Where people look: standard output, or standard error while JSON goes to the former."""
+    view = Console(stderr=json_ == "-", highlight=False)
+    if not view.is_terminal:
+        view.width = WIDTH_OF_FILES
+    return view
 
 
 def prepare_output(targets: Sequence[Path], force: bool) -> None:
@@ -62,7 +76,7 @@ def write_atomically(target: Path, write: Any) -> None:
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
 
 
-def save(result: RunResult, json_file: Path | None, out: Path | None) -> None:
+def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
     """Write what was asked for."""
     text = json.dumps(result.to_json(), indent=1, allow_nan=False)
     if json_file is not None:
@@ -74,7 +88,29 @@ def save(result: RunResult, json_file: Path | None, out: Path | None) -> None:
         write_atomically(out / TABLE_FILE, lambda path: pq.write_table(result.to_arrow(), path))
 
 
-def describe_settings(result: AgentResult, others: Sequence[AgentResult]) -> str:
+def write_page(results: "Sequence[AgentResult]", target: Path) -> None:
+    """Write the interactive page about these results."""
+    from feelgood.report.matching import find_comparisons
+    from feelgood.report.page import build_page
+
+    title = ", ".join(dict.fromkeys(r.testbed for r in results))
+    text = build_page(results, title, find_comparisons(results))
+    write_atomically(target, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def command_to_open(page: Path) -> str:
+    """What to type to see a page in the browser of this machine."""
+    quoted = shlex.quote(str(page))
+    if sys.platform == "win32":
+        return f'start "" "{page}"'
+    if sys.platform == "darwin":
+        return f"open {quoted}"
+    if shutil.which("xdg-open"):
+        return f"xdg-open {quoted}"
+    return f"python3 -m webbrowser -t {shlex.quote(page.resolve().as_uri())}"
+
+
+def describe_settings(result: "AgentResult", others: "Sequence[AgentResult]") -> str:
     """The settings in which this row differs from the other rows of the same agent."""
     same = [r for r in others if r.agent == result.agent]
     return ", ".join(
@@ -84,7 +120,7 @@ def describe_settings(result: AgentResult, others: Sequence[AgentResult]) -> str
     )
 
 
-def spread(summary: Summary, digits: int) -> str:
+def spread(summary: "Summary", digits: int) -> str:
     """`mean ± std`; the mean alone of one chain, a dash where none is left."""
     if summary.count == 0:
         return "–"
@@ -92,40 +128,136 @@ def spread(summary: Summary, digits: int) -> str:
     return mean if summary.count == 1 else f"{mean} ± {summary.std:,.{digits}f}"
 
 
-def result_table(results: Sequence[AgentResult]) -> Table:
-    """Final and simple regret, mean ± std over seeds, with the median beside."""
-    first = results[0]
-    seeds = "1 seed" if len(first.seeds) == 1 else f"{len(first.seeds)} seeds (mean ± std)"
-    table = Table(title=f"{first.testbed}, {first.rounds:,} rounds, {seeds}")
-    table.add_column("agent")
-    sweep = any(describe_settings(r, results) for r in results)
-    if sweep:
-        table.add_column("setting")
-    for column in ("regret", "median", "last 500", "best arm", "compile s", "run s"):
-        table.add_column(column, justify="right")
-    broken = any(r.status != "ok" for r in results)
-    if broken:
-        table.add_column("diverged", justify="right", style="yellow")
-    for r in results:
-        row = [r.agent]
-        if sweep:
-            row.append(describe_settings(r, results))
-        row += [
-            spread(r.regret, 1),
-            f"{r.regret.median:,.1f}" if r.regret.count else "–",
-            spread(r.simple, 2),
-            f"{100 * Summary.of(r.best_arm_rate).mean:.1f} %" if r.regret.count else "–",
-            f"{r.compile_s:.2f}",
-            f"{r.run_s:.2f}",
-        ]
-        if broken:
-            row.append(f"{np.sum(r.diverged_at >= 0)} of {len(r.seeds)}")
-        table.add_row(*row)
-    return table
+class ResultTable:
+    """Final and simple regret, mean ± std over seeds, with the median beside.
+
+    Where the terminal is too narrow, the less important columns are left out and named below.
+    """
+
+    #: In the order in which columns are left out; the others always stay.
+    EXPENDABLE = ("compile s", "median", "run s", "last 500", "best arm")
+
+    def __init__(self, results: "Sequence[AgentResult]") -> None:
+        self.results = results
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        columns = self._columns()
+        left_out: list[str] = []
+        table = self._table(columns)
+        for name in self.EXPENDABLE:
+            if console.measure(table, options=_unbounded(options)).maximum <= options.max_width:
+                break
+            del columns[name]
+            left_out.append(name)
+            table = self._table(columns)
+        if left_out:
+            table.caption = f"too narrow for: {', '.join(left_out)}"
+        yield table
+
+    def _columns(self) -> dict[str, list[str]]:
+        import numpy as np
+
+        from feelgood.metrics import Summary
+
+        results = self.results
+        columns = {"agent": [r.agent for r in results]}
+        if any(describe_settings(r, results) for r in results):
+            columns["setting"] = [describe_settings(r, results) for r in results]
+        columns |= {
+            "regret": [spread(r.regret, 1) for r in results],
+            "median": [f"{r.regret.median:,.1f}" if r.regret.count else "–" for r in results],
+            "last 500": [spread(r.simple, 2) for r in results],
+            "best arm": [
+                f"{100 * Summary.of(r.best_arm_rate).mean:.1f} %" if r.regret.count else "–"
+                for r in results
+            ],
+            "compile s": [f"{r.compile_s:.2f}" for r in results],
+            "run s": [f"{r.run_s:.2f}" for r in results],
+        }
+        if any(r.status != "ok" for r in results):
+            columns["diverged"] = [
+                f"{np.sum(r.diverged_at >= 0)} of {len(r.seeds)}" for r in results
+            ]
+        return columns
+
+    def _table(self, columns: dict[str, list[str]]) -> Table:
+        first = self.results[0]
+        seeds = "1 seed" if len(first.seeds) == 1 else f"{len(first.seeds)} seeds (mean ± std)"
+        table = Table(title=f"{first.testbed}, {first.rounds:,} rounds, {seeds}")
+        for name in columns:
+            table.add_column(
+                name,
+                justify="left" if name in ("agent", "setting") else "right",
+                style="yellow" if name == "diverged" else None,
+            )
+        for row in zip(*columns.values(), strict=True):
+            table.add_row(*map(Text, row))
+        return table
 
 
-def health_table(results: Sequence[AgentResult]) -> Table:
+def _unbounded(options: ConsoleOptions) -> ConsoleOptions:
+    """As if the terminal were as wide as a table may want."""
+    return options.update(width=10_000)
+
+
+def result_table(results: "Sequence[AgentResult]") -> ResultTable:
+    """The results of one testbed, for a terminal of any width."""
+    return ResultTable(results)
+
+
+#: Level of "is best": how often a best agent is named where two are equally good.
+BEST_LEVEL = 0.05
+
+
+def best_of(results: "Sequence[AgentResult]") -> str | None:
+    """Which agent of one testbed is best and by how much, in a sentence; None for a single one.
+
+    The rule is that of `feelgood.statistics.rank`; the interval is the one of its paired t-test,
+    so that it holds 0 exactly where the two cannot be told apart.
+    """
+    from feelgood.statistics import compare, rank_results, t_quantile
+
+    names = [" ".join(filter(None, [r.agent, describe_settings(r, results)])) for r in results]
+    by_name = dict(zip(names, results, strict=True))
+    if len(by_name) < 2:
+        return None
+    if len(results[0].seeds) < 2:
+        return "One seed cannot tell agents apart: use more, such as --seeds 10."
+    (ranking,) = rank_results(list(by_name.values()), list(by_name), level=BEST_LEVEL)[0].values()
+    standings = ranking.standings
+    left = [s for s in standings if s.may_be_best]
+    if not left:
+        return "No agent is best: chains of all of them diverged."
+    first, rival = left[0], (left + [s for s in standings if not s.may_be_best])[1]
+    if rival.diverged:
+        return f"{first.name} is best: it is the only agent of which no chain diverged."
+    pair, _ = compare(by_name[rival.name], by_name[first.name])
+    level = 1.0 - BEST_LEVEL / (len(by_name) - 1)
+    half = t_quantile(level, pair.count - 1.0) * pair.error
+    by = (
+        f"by {_signed(pair.mean)} ({100 * level:.3g} % interval {_signed(pair.mean - half)} to "
+        f"{_signed(pair.mean + half)}, {pair.count} paired seeds)"
+    )
+    if len(left) == 1:
+        return f"{first.name} is best: the regret of {rival.name}, the next, is higher {by}."
+    others = [s.name for s in left[1:]]
+    shown = " and ".join(others) if len(others) < 3 else f"{others[0]} and {len(others) - 1} others"
+    return (
+        f"{first.name} has the lowest mean regret, but cannot be told apart from {shown}: the "
+        f"regret of {rival.name} is higher {by}."
+    )
+
+
+def _signed(value: float) -> str:
+    return f"{value:,.1f}".replace("-", "−")
+
+
+def health_table(results: "Sequence[AgentResult]") -> Table:
     """How the samplers did: early, in the middle and at the end of the run."""
+    import numpy as np
+
+    from feelgood.simulate import REDRAWS
+
     table = Table(title="sampler health (means over seeds)")
     table.add_column("agent")
     table.add_column("measure")
@@ -153,13 +285,62 @@ class RateColumn(ProgressColumn):
         return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
+class RoundsColumn(ProgressColumn):
+    """Rounds done; before the first of them the program is compiled."""
+
+    def render(self, task: Task) -> Text:
+        if not task.completed:
+            return Text("compiling")
+        return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f} rounds")
+
+
+class Pace:
+    """Says once of each agent how long it will take, if that is long.
+
+    Measured from its own rounds of the last seconds, so that compiling does not count.
+    """
+
+    #: Seconds to watch before a judgement, and the rest of a run that is worth a word.
+    WATCH, LONG = 3.0, 60.0
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self.since, self.done, self.said = 0.0, 0, False
+
+    def __call__(self, label: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if done == 0:
+            self.done, self.said = 0, False
+        elif self.done == 0:
+            self.since, self.done = now, done
+        elif not self.said and now - self.since >= self.WATCH:
+            left = (now - self.since) * (total - done) / max(done - self.done, 1)
+            if left > self.LONG:
+                from feelgood.cli.progress import duration
+
+                self.say(f"{label}: about {duration(left)} left{reason_to_be_slow(label)}.")
+                self.said = True
+            self.since, self.done = now, done
+
+
+def reason_to_be_slow(label: str) -> str:
+    """Why an agent takes long and slows down, where it is known."""
+    from feelgood.policies import grammar
+
+    with contextlib.suppress(FeelgoodError):
+        parts = grammar.read(label.split(maxsplit=1)[0].removeprefix("neural-"))
+        if parts is not None and parts.bonus_name:
+            return ", or more: its bonus reads the whole history in every step"
+    return ""
+
+
 @contextmanager
 def progress_bar(console: Console) -> Iterator[Any]:
-    """A live bar on a terminal (rounds, rate, remaining time); nothing elsewhere."""
+    """A live bar on a terminal (rounds, rate, remaining time); elsewhere a word about long runs."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} rounds"),
+        RoundsColumn(),
         RateColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
@@ -168,10 +349,12 @@ def progress_bar(console: Console) -> Iterator[Any]:
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         tasks: dict[str, Any] = {}
+        pace = Pace(lambda sentence: console.print(sentence, markup=False, soft_wrap=True))
 
         def report(label: str, done: int, total: int) -> None:
             if done == 0:
-                tasks[label] = bar.add_task(label, total=total)
+                tasks[label] = bar.add_task(escape(label), total=total)
             bar.update(tasks[label], completed=done)
+            pace(label, done, total)
 
         yield report

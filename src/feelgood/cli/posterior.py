@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from feelgood.cli.app import PluginOption, app, errors
-from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
+from feelgood.cli.app import SEEDS_HELP, PluginOption, RoundsOption, app, errors
+from feelgood.cli.output import console_for, prepare_output, write_atomically
 from feelgood.cli.run import parse_settings
 from feelgood.errors import FeelgoodError
 from feelgood.plugins import load_plugins
@@ -48,20 +47,13 @@ Json = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing results.")]
 
 
-def _console(json_: str | None) -> Console:
-    view = Console(stderr=json_ == "-", highlight=False)
-    if not view.is_terminal:
-        view.width = WIDTH_OF_FILES
-    return view
-
-
 @app.command()
 def posterior(
     agents: Annotated[
         list[str] | None, typer.Argument(help="Agents; by default those of the paper's figure.")
     ] = None,
     testbed: Annotated[str, typer.Option(help="A linear testbed.")] = "planted",
-    rounds: Annotated[int | None, typer.Option(help="Rounds; default: the testbed's.")] = None,
+    rounds: RoundsOption = None,
     draws: Annotated[int, typer.Option(help="Draws of each agent, all chains together.")] = 1500,
     steps: Annotated[int, typer.Option(help="Inner steps of each draw.")] = 100,
     chains: Annotated[int, typer.Option(help="Independent chains that share the draws.")] = 30,
@@ -70,7 +62,7 @@ def posterior(
         str, typer.Option(help="same: all agents see one run; own: each agent its own run.")
     ] = "same",
     gatherer: Annotated[str, typer.Option(help="Who plays the run that all see.")] = "lints",
-    seeds: Annotated[str, typer.Option(help="Data sets: N for 0 to N-1, or a range A:B.")] = "1",
+    seeds: Annotated[str, typer.Option(help=f"Data sets: {SEEDS_HELP}")] = "1",
     preset: Preset = None,
     set_: Settings = None,
     live: Annotated[
@@ -98,13 +90,15 @@ def posterior(
     from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
     from feelgood.posterior.saved import FILES
     from feelgood.protocols import TESTBEDS
+    from feelgood.running import parse_rounds
 
     load_plugins(plugin)
     chosen = tuple(dict.fromkeys(agents or PAPER_FIGURE))
+    horizon = parse_rounds(TESTBEDS[testbed].build().rounds if rounds is None else rounds)
     work = analyse_each(
         chosen,
         testbed=testbed,
-        rounds=rounds,
+        rounds=horizon,
         draws=draws,
         steps=steps,
         chains=chains,
@@ -130,9 +124,10 @@ def posterior(
         import_arviz()
     prepare_output(targets, force)
     found = tuple(work)
-    horizon = rounds or TESTBEDS[testbed].build().rounds
     analysis = Analysis(testbed, mode, horizon, found)
-    view = _console(json_)
+    # First the files: the terminal may be gone, full or unable to show the table.
+    _write(analysis, json_file, out, figure, arviz, page)
+    view = console_for(json_)
     view.print(overall_table(analysis))
     if by_arm:
         for result in found:
@@ -142,7 +137,6 @@ def posterior(
         for against, comparison in result.comparisons.items():
             label = f"{result.agent}, seed {result.seed}, against {_law_name(against)}"
             view.print(f"{label}: {comparison.verdict.sentence}", markup=False, soft_wrap=True)
-    _write(analysis, json_file, out, figure, arviz, page)
     if json_ == "-":
         print(json.dumps(analysis.to_json(), allow_nan=False))
     for target in targets:
@@ -261,7 +255,7 @@ def calibrate(
         str, typer.Option(help="A testbed whose parameters can be drawn from a prior.")
     ] = "planted",
     simulations: Annotated[int, typer.Option(help="Truths drawn from the prior.")] = 200,
-    rounds: Annotated[int, typer.Option(help="Rounds that the agent plays with each.")] = 100,
+    rounds: Annotated[str, typer.Option(help="Rounds that the agent plays with each.")] = "100",
     steps: Annotated[
         int | None, typer.Option(help="Inner steps of each draw; default: the agent's.")
     ] = None,
@@ -276,6 +270,7 @@ def calibrate(
 ) -> None:
     """Simulation-based calibration: is the truth where the agent's posterior says?"""
     from feelgood.posterior import calibrate as run_calibration
+    from feelgood.running import parse_rounds
 
     load_plugins(plugin)
     given = _single_values(parse_settings(set_))
@@ -291,7 +286,7 @@ def calibrate(
         agent,
         testbed,
         simulations=simulations,
-        rounds=rounds,
+        rounds=parse_rounds(rounds),
         steps=steps,
         thin=thin,
         burn=burn,
@@ -300,12 +295,13 @@ def calibrate(
         settings=given.get(agent),
         testbed_settings=given.get("testbed"),
     )
-    view = _console(json_)
-    view.print(rank_table(result))
-    view.print(f"{agent} on {testbed}: {result.sentence}", markup=False, soft_wrap=True)
     if json_file is not None:
         text = json.dumps(result.to_json(), allow_nan=False) + "\n"
         write_atomically(json_file, lambda path: path.write_text(text))
+    view = console_for(json_)
+    view.print(rank_table(result))
+    view.print(f"{agent} on {testbed}: {result.sentence}", markup=False, soft_wrap=True)
+    if json_file is not None:
         view.print(f"wrote {json_file}", markup=False, soft_wrap=True)
     if json_ == "-":
         print(json.dumps(result.to_json(), allow_nan=False))

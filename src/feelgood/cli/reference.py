@@ -13,7 +13,7 @@ Made from the program by `make docs`; a test keeps it true.
 
 def reference() -> str:
     """All commands with their arguments and options, as Markdown."""
-    from feelgood.cli import app
+    from feelgood.cli.commands import app
 
     group: Any = typer.main.get_command(app)
     return "\n".join([HEAD, *_commands(group, ("feelgood",))])
@@ -34,6 +34,8 @@ def _section(command: Any, words: tuple[str, ...]) -> str:
     options = [p for p in shown if p.param_type_name == "option"]
     usage = [*words, *(_usage(a) for a in arguments), *(["[OPTIONS]"] if options else [])]
     lines = [f"## {' '.join(words)}", "", f"    {' '.join(usage)}", "", _one_line(command.help), ""]
+    if command.epilog:
+        lines += [f"`{command.epilog.removeprefix('Example: ')}`", ""]
     if shown:
         lines += ["| | |", "|---|---|"]
         lines += [f"| `{_usage(a)}` | {_one_line(a.help)} |" for a in arguments]
@@ -43,7 +45,7 @@ def _section(command: Any, words: tuple[str, ...]) -> str:
 
 
 def _usage(argument: Any) -> str:
-    word = argument.name.upper() + ("…" if argument.nargs == -1 else "")
+    word = argument.metavar or argument.name.upper() + ("…" if argument.nargs == -1 else "")
     return word if argument.required else f"[{word}]"
 
 

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import DataOption, app, errors
+from feelgood.cli.app import SEEDS_HELP, DataOption, app, errors
 from feelgood.cli.output import (
     WIDTH_OF_FILES,
+    command_to_open,
+    console_for,
     prepare_output,
     write_atomically,
 )
@@ -35,9 +37,11 @@ def reproduce(
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option(help="N for seeds 0 to N-1, or a range A:B; default: as published."),
+        typer.Option(help=f"{SEEDS_HELP} Default: as published."),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(help="Rounds; default: as published.")] = None,
+    rounds: Annotated[
+        str | None, typer.Option(help="Rounds, such as 500, 10k or 1e4; default: as published.")
+    ] = None,
     testbed: Annotated[
         list[str] | None, typer.Option(help="Only this testbed, or several: a,b.")
     ] = None,
@@ -67,7 +71,7 @@ def reproduce(
         ),
     ] = False,
     tune_rounds: Annotated[
-        int | None, typer.Option(help="Rounds of each tuning run; default: up to 2,000.")
+        str | None, typer.Option(help="Rounds of each tuning run; default: up to 2,000.")
     ] = None,
     tune_seeds: Annotated[
         str | None,
@@ -83,9 +87,7 @@ def reproduce(
     data: DataOption = None,
 ) -> None:
     """Run what a table of the paper needs and print ours beside the published numbers."""
-    view = Console(highlight=False)
-    if not view.is_terminal:
-        view.width = WIDTH_OF_FILES
+    view = console_for(None)
     if list_:
         view.print(_catalogue())
         return
@@ -98,23 +100,25 @@ def reproduce(
 
     from feelgood.cli.study import use_no_accelerator
     from feelgood.datasets import use_data
-    from feelgood.paper.reproducing import plan_rows
+    from feelgood.paper.reproducing import in_words, plan_rows
     from feelgood.paper.tables import TITLES, rows
     from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning, with_choices
     from feelgood.report.tables import compare_rows
+    from feelgood.running import parse_rounds
     from feelgood.studies import Store
 
     use_no_accelerator()
     use_data(data)
     chosen = rows(table, _names(testbed), _names(agents))
-    plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+    horizon = None if rounds is None else parse_rounds(rounds)
+    plan = plan_rows(chosen, seeds=seeds, rounds=horizon)
     tuning = (
         plan_tuning(
             chosen,
             seeds=seeds,
-            rounds=rounds,
+            rounds=horizon,
             tuning_seeds=tune_seeds or TUNING_SEEDS,
-            tuning_rounds=tune_rounds,
+            tuning_rounds=None if tune_rounds is None else parse_rounds(tune_rounds),
         )
         if tune
         else None
@@ -127,7 +131,7 @@ def reproduce(
         failures |= run(tuning.study(f"tune {table}"))
         choices = tuning.choices(results)
         chosen = with_choices(chosen, choices)
-        plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+        plan = plan_rows(chosen, seeds=seeds, rounds=horizon)
         # Not among the text of a file that is read by programs.
         (view if format_ == "table" and out is None else errors).print(
             _chosen_networks(choices, tuning)
@@ -136,16 +140,24 @@ def reproduce(
     failures |= run(study)
     comparisons = compare_rows(chosen, plan.results(results))
     title = TITLES[table]
-    _show(view, comparisons, title, format_, out)
+    # First the page: the terminal may be gone, full or unable to show the table.
     if page is not None and study is not None:
         from feelgood.report.page import build_page
 
         text = build_page(results.results(study.cells), title, comparisons)
         write_atomically(page, lambda path: path.write_text(text, encoding="utf-8"))
-        view.print(f"page: {page}", markup=False, soft_wrap=True)
+    _show(view, comparisons, title, format_, out)
+    if format_ == "table" and out is None:
+        view.print(in_words(comparisons), markup=False, soft_wrap=True)
+    if page is not None and study is not None:
+        where = view if format_ == "table" and out is None else errors
+        where.print(f"page: {page}", markup=False, soft_wrap=True)
+        where.print(f"open it: {command_to_open(page)}", markup=False, soft_wrap=True)
     if failures:
-        first = next(iter(failures.items()))
-        raise FeelgoodError(f"{len(failures)} batches could not be run; the first: {first}.")
+        label, reason = next(iter(failures.items()))
+        raise FeelgoodError(
+            f"{len(failures)} batch(es) could not be run; the first: {label}: {reason.rstrip('.')}."
+        )
 
 
 def _run(

@@ -34,6 +34,8 @@ MODES = ("same", "own")
 FRESH_CONTEXTS, FRESH_SEEDS = 200, 2**31
 
 Progress = Callable[[str], None]
+#: The most draws, steps or chains: their Monte Carlo error is far below what can matter.
+MOST = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -241,6 +243,8 @@ def analyse_each(
     ):
         if value < least:
             raise FeelgoodError(f"{name} = {value} is not allowed: use at least {least}.")
+        if value > MOST:
+            raise FeelgoodError(f"{name} = {value} is not allowed: use at most {MOST:,}.")
     if draws < 4 * chains:
         raise FeelgoodError(
             f"{draws} draws leave {draws // chains} a chain of {chains}: use fewer chains, "

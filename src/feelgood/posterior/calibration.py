@@ -35,7 +35,9 @@ from feelgood.types import Number, Spec
 #: Bars of the histogram; there are ten ranks a bar.
 BARS = 10
 DRAWS = 10 * BARS - 1
-FEWEST_SIMULATIONS = 50
+FEWEST_SIMULATIONS, MOST_SIMULATIONS = 50, 100_000
+#: The most draws between two that are kept, or before the first.
+MOST_DRAWS = 1_000_000
 
 
 class FromPrior(Testbed):
@@ -223,12 +225,15 @@ def calibrate(
     """
     problem = TESTBEDS[testbed].build(testbed_settings)
     rounds = parse_rounds(rounds)
-    if simulations < FEWEST_SIMULATIONS:
-        raise FeelgoodError(
-            f"simulations = {simulations} is not allowed: use at least {FEWEST_SIMULATIONS}."
-        )
-    if thin < 1 or burn < 0:
-        raise FeelgoodError(f"thin = {thin}, burn = {burn} are not allowed: use 1 and 0 or more.")
+    for name, value, least, most in (
+        ("simulations", simulations, FEWEST_SIMULATIONS, MOST_SIMULATIONS),
+        ("thin", thin, 1, MOST_DRAWS),
+        ("burn", burn, 0, MOST_DRAWS),
+    ):
+        if not least <= value <= most:
+            raise FeelgoodError(
+                f"{name} = {value} is not allowed: use at least {least} and at most {most:,}."
+            )
     fields = getattr(jax.eval_shape(problem.init, generator.key(0)), "_fields", ())
     if "theta" not in fields:
         raise FeelgoodError(
