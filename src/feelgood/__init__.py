@@ -2,6 +2,7 @@
 
 from feelgood.compiling import compile_small_loops_whole
 from feelgood.errors import FeelgoodError
+from feelgood.frames import from_frame
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, RunResult
 from feelgood.running import run, run_each
@@ -23,6 +24,7 @@ __all__ = [
     "Spec",
     "Status",
     "Testbed",
+    "from_frame",
     "run",
     "run_each",
     "setting",
