@@ -387,7 +387,7 @@ def test_a_testbed_has_a_name() -> None:
     assert TESTBEDS["linear-20"].build().name == "Linear"
 
 
-# ---- digits, which is everywhere ------------------------------------------------------------
+# ---- digits, which scikit-learn has ---------------------------------------------------------
 
 
 def test_digits() -> None:

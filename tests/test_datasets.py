@@ -13,6 +13,7 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -495,6 +496,13 @@ def test_commands(
     path = tmp_path / "cache" / "data" / "magic.npz"
     assert call("path").strip() == str(path.parent)
     assert re.search(r"^magic .* rows  absent$", call("list"), re.MULTILINE)
+    assert re.search(r"^digits .* 1,797 rows  in scikit-learn$", call("list"), re.MULTILINE)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "sklearn", None)
+        needs = r"^digits .* rows  absent: pip install 'feelgood\[digits\]'$"
+        assert re.search(needs, call("list"), re.MULTILINE)
+    with pytest.raises(FeelgoodError, match=r"part of scikit-learn: pip install 'feelgood\[digit"):
+        call("fetch", "digits")
     assert call("fetch", "magic").strip() == f"magic: {path}"
     assert re.search(rf"^magic .* rows  {path}$", call("list"), re.MULTILINE)
     assert call("path", "magic").strip() == str(path)

@@ -145,8 +145,17 @@ DATASETS = _catalogue(
 )
 
 
+#: The one testbed of real data that is no file.
+DIGITS = "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
+
+
 def dataset(name: str) -> Dataset:
     """The entry of a dataset, or a sentence that names the nearest one."""
+    if name == "digits":
+        raise FeelgoodError(
+            "digits has no file of its own, as it is part of scikit-learn: "
+            "pip install 'feelgood[digits]' brings it along."
+        )
     if name not in DATASETS:
         raise FeelgoodError(f"unknown dataset '{name}': {did_you_mean(name, DATASETS)}")
     return DATASETS[name]

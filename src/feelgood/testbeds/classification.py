@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num, UInt32
 
 from feelgood import lanes
-from feelgood.datasets import DataAbsent, load
+from feelgood.datasets import DIGITS, DataAbsent, load
 from feelgood.memory import say
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
@@ -186,9 +186,7 @@ def _digits() -> Labelled:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise DataAbsent(
-            "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
-        ) from None
+        raise DataAbsent(DIGITS) from None
     images = load_digits()
     return Labelled(images.data.astype(np.uint8), images.target.astype(np.int32), "pixel")
 
@@ -217,7 +215,7 @@ def _register(
     register_dataset(name, doc, make, horizon)
 
 
-_register("digits", "Handwritten digits of 8 × 8 pixels, from scikit-learn.", _digits, 10, 2_000)
+_register("digits", "Handwritten digits of 8 × 8 pixels; needs scikit-learn.", _digits, 10, 2_000)
 _register("shuttle", "States of a space shuttle's radiator.", _plain("shuttle", "number"), 7)
 _register("magic", "Gamma rays or hadrons in a telescope.", _plain("magic", "number"), 2)
 _register("mushroom", "Edible or poisonous mushrooms.", _mushroom, 2)
