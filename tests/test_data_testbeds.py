@@ -16,7 +16,7 @@ from scipy import stats
 from feelgood import TESTBEDS, FeelgoodError, Spec, Testbed
 from feelgood.datasets import DataAbsent, load
 from feelgood.environment import environment
-from feelgood.policies import Uniform
+from feelgood.policies import LinTS, Uniform
 from feelgood.registry import Registry
 from feelgood.simulate import simulate
 from feelgood.testbeds import Classification, Payoffs
@@ -140,10 +140,11 @@ def test_ordinal_codes_are_alphabetical() -> None:
 # ---- users' own data ------------------------------------------------------------------------
 
 X, Y = np.arange(12.0).reshape(4, 3), np.array([0, 2, 1, 2])
+PAID = np.array([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5], [3.0, 0.0]])
 
 
 def test_a_testbed_from_arrays() -> None:
-    testbed = Classification.from_arrays(X, Y, preprocess="paper", horizon=8)
+    testbed = Classification.from_arrays(X, Y, preprocess="paper", intercept=False, horizon=8)
     assert testbed.spec == Spec(arms=3, dim=3, rewards="bernoulli")
     assert testbed.rounds == 8
     contexts, rewards, means = environment(testbed, [0, 1, 2], 8)
@@ -157,47 +158,236 @@ def test_a_testbed_from_arrays() -> None:
             np.testing.assert_array_equal(means[half, :, seed], np.eye(3)[Y[rows]])
 
 
+def refused(make: Any, *arguments: Any, **options: Any) -> str:
+    """The one sentence of a call that must not work."""
+    with pytest.raises(FeelgoodError) as caught:
+        make(*arguments, **options)
+    text = str(caught.value)
+    assert text.endswith((".", "?")) and "\n" not in text and len(text) < 250
+    return text
+
+
+class Unwilling:
+    """Nothing that numpy knows."""
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise RuntimeError("no")
+
+
+#: Features that are none.
+WRONG_FEATURES = [
+    (np.where(X == 5, np.nan, X), "the feature nan in row 1, column 2"),
+    (np.where(X == 5, np.inf, X), "the feature inf in row 1, column 2"),
+    (np.where(X == 5, 1e39, X), "the feature 1e+39 in row 1, column 2"),
+    (X[:0], "features of shape (0, 3)"),
+    (X[:, :0], "features of shape (4, 0)"),
+    (X[0], "features of shape (3,)"),
+    (X[None], "features of shape (1, 4, 3)"),
+    (3.0, "features of shape ()"),
+    ("data.csv", "features of type <U8: give numbers"),
+    ([["a"], ["b"], ["c"], ["d"]], "features of type <U1: give numbers"),
+    (X.astype(complex), "features of type complex128: give numbers"),
+    (X.astype(object), "features of type object: give numbers"),
+    (X.astype("M8[s]"), "features of type datetime64[s]: give numbers"),
+    (np.ma.masked_greater(X, 5), "features in a masked array"),
+    ([[1.0], [1.0, 2.0], [3.0], [4.0]], "features of type list that make no array"),
+    (None, "features of type object"),
+    ({"a": 1}, "features of type object"),
+    (Unwilling(), "features of type Unwilling that make no array"),
+]
+#: Options that every testbed of one's own data has.
+WRONG_OPTIONS = [
+    ({"kinds": ["number"]}, "3 columns and 1 kinds"),
+    ({"kinds": "numbers"}, "kinds = 'numbers': did you mean 'number'?"),
+    ({"kinds": ["number", "number", "Flag"]}, "kinds = 'Flag': did you mean 'flag'?"),
+    ({"kinds": None}, "kinds = None: use one of number, pixel, category, flag"),
+    ({"kinds": [1, 2, 3]}, "kinds = 1: use one of"),
+    ({"kinds": "flag"}, "the flag 3.0 in row 1, column 0"),
+    ({"preprocess": "Paper"}, "preprocess = 'Paper': did you mean 'paper'?"),
+    ({"preprocess": None}, "preprocess = None: use one of paper, standard"),
+    ({"preprocess": np.eye(30)}, "preprocess = array("),
+    ({"intercept": "yes"}, "intercept = 'yes': use True or False"),
+    ({"intercept": 1}, "intercept = 1: use True or False"),
+    ({"horizon": -5}, "horizon = -5: use a whole number from 1 to"),
+    ({"horizon": 0}, "horizon = 0: use a whole number"),
+    ({"horizon": 2.5}, "horizon = 2.5: use a whole number"),
+    ({"horizon": None}, "horizon = None: use a whole number"),
+    ({"horizon": 10**30}, "use a whole number from 1 to"),
+    ({"horizon": True}, "horizon = True: use a whole number"),
+    ({"arm_names": ["a"]}, "arms and arm_names = ['a']: give one text per arm"),
+    ({"arm_names": "abc"}, "arms and arm_names = 'abc': give one text per arm"),
+    ({"arm_names": 3}, "arms and arm_names = 3: give one text per arm"),
+    ({"notify": 3}, "notify = 3: give a function, or None"),
+]
+
+
+@pytest.mark.parametrize(("make", "beside"), [(Classification, Y), (Payoffs, PAID)])
+def test_bad_features_and_options_are_one_sentence(make: Any, beside: np.ndarray) -> None:
+    for features, message in WRONG_FEATURES:
+        text = refused(make.from_arrays, features, beside, name="mine")
+        assert text.startswith("mine has ") and message in text
+    for options, message in WRONG_OPTIONS:
+        text = refused(make.from_arrays, X, beside, name="mine", **options)
+        assert text.startswith("mine has ") and message in text
+    assert refused(make.from_arrays, X[:0], beside).startswith("this dataset has features")
+    for name in (3, "", " ", "two\nlines"):
+        assert "use a text of one line" in refused(make.from_arrays, X, beside, name=name)
+
+
 @pytest.mark.parametrize(
-    ("features", "labels", "options", "message"),
+    ("labels", "options", "message"),
     [
-        (X, np.array([0, 3, 1, 2]), {"arms": 3}, "the label 3 in row 1, outside its 3 arms"),
-        (X, np.array([0, 1, -1, 2]), {}, "the label -1 in row 2, outside its 3 arms"),
-        (X, Y[:3], {}, "4 rows and labels of shape (3,)"),
-        (X, Y + 0.5, {}, "labels of type float64"),
-        (np.where(X == 5, np.nan, X), Y, {}, "the feature nan in row 1, column 2"),
-        (np.where(X == 5, np.inf, X), Y, {}, "the feature inf in row 1, column 2"),
-        (np.where(X == 5, 1e39, X), Y, {}, "the feature 1e+39 in row 1, column 2"),
-        (X[:0], Y[:0], {}, "features of shape (0, 3)"),
-        (X, Y, {"kinds": ["number"]}, "3 columns and 1 kinds"),
-        (X, 0 * Y, {}, "at least 2 arms"),
+        ([0, 3, 1, 2], {"arms": 3}, "the label 3 in row 1, outside its 3 arms"),
+        ([0, 1, -1, 2], {}, "the label -1 in row 2, outside its 3 arms"),
+        (Y + 2**40, {}, "the label 1099511627776 in row 0, outside its 100,000 arms"),
+        (Y.astype(np.uint64) + np.uint64(2**63), {}, "the label 9223372036854775808 in row 0"),
+        (Y[:3], {}, "4 rows and labels of shape (3,)"),
+        (Y[:, None], {}, "4 rows and labels of shape (4, 1)"),
+        (Y + 0.5, {}, "labels of type float64: use whole numbers"),
+        (["a", "b", "a", "b"], {}, "labels of type <U1"),
+        ([0, 1, None, 1], {}, "labels of type object"),
+        (None, {}, "labels of type object"),
+        (np.ma.masked_equal(Y, 2), {}, "labels in a masked array"),
+        (0 * Y, {}, "at least 2 arms"),
+        (Y, {"arms": 2.5}, "arms = 2.5: use a whole number from 2 to 100,000"),
+        (Y, {"arms": "3"}, "arms = '3': use a whole number"),
+        (Y, {"arms": 1}, "arms = 1: use a whole number"),
+        (Y, {"arms": True}, "arms = True: use a whole number"),
+        (Y, {"arms": 10**9}, "use a whole number from 2 to 100,000"),
+        (Y, {"arm_names": ["a", "b", "a"]}, "3 arms and arm_names = ['a', 'b', 'a']"),
+        (Y, {"arm_names": [0, 1, 2]}, "3 arms and arm_names = [0, 1, 2]"),
     ],
 )
-def test_bad_data_is_one_sentence(
-    features: np.ndarray, labels: np.ndarray, options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(FeelgoodError) as caught:
-        assert Classification.from_arrays(features, labels, name="mine", **options).spec
-    text = str(caught.value)
-    assert message in text
-    assert text.endswith(".") and "\n" not in text
-    assert text.startswith("mine has ") or "at least 2 arms" in text
+def test_bad_labels_are_one_sentence(labels: Any, options: dict[str, Any], message: str) -> None:
+    text = refused(Classification.from_arrays, X, labels, name="mine", **options)
+    assert text.startswith("mine has ") and message in text
+
+
+@pytest.mark.parametrize(
+    ("payoffs", "options", "message"),
+    [
+        (np.where(PAID == 2, np.nan, PAID), {}, "the payoff nan in row 1, arm 0"),
+        (PAID * 1e39, {}, "the payoff 1e+39 in row 0, arm 1"),
+        (PAID[:3], {}, "4 rows and payoffs of shape (3, 2)"),
+        (PAID[:, 0], {}, "4 rows and payoffs of shape (4,)"),
+        (PAID[:, :0], {}, "payoffs of 0 arms: a bandit needs at least 2 arms"),
+        (PAID[:, :1], {}, "payoffs of 1 arms: a bandit needs at least 2 arms"),
+        (PAID.astype(str), {}, "payoffs of type <U32"),
+        (PAID * 1j, {}, "payoffs of type complex128"),
+        (
+            PAID,
+            {"likelihood": "bernoulli"},
+            "the payoff 2.0 in row 1, arm 0: Bernoulli payoffs lie",
+        ),
+        (PAID * 0 - 1, {"likelihood": "bernoulli"}, "the payoff -1.0 in row 0, arm 0"),
+        (PAID * 0 + 7, {"likelihood": "bernoulli"}, "the payoff 7.0 in row 0, arm 0"),
+        (PAID, {"likelihood": "gauss"}, "likelihood = 'gauss': use one of squared, bernoulli"),
+        (PAID, {"likelihood": None}, "likelihood = None: use one of squared, bernoulli"),
+    ],
+)
+def test_bad_payoffs_are_one_sentence(payoffs: Any, options: dict[str, Any], message: str) -> None:
+    text = refused(Payoffs.from_arrays, X, payoffs, name="mine", **options)
+    assert text.startswith("mine has ") and message in text
 
 
 def test_payoffs_from_arrays() -> None:
-    payoffs = np.array([[0.0, 1.0], [2.0, -1.0], [0.5, 0.5], [3.0, 0.0]])
-    testbed = Payoffs.from_arrays(X, payoffs)
-    assert testbed.spec == Spec(arms=2, dim=3)
+    testbed = Payoffs.from_arrays(X, PAID)
+    assert testbed.spec == Spec(arms=2, dim=4)
     _, rewards, means = environment(testbed, [0], 4)
     np.testing.assert_array_equal(rewards, means)
     seen = np.asarray(means[:, :, 0])
-    np.testing.assert_array_equal(seen[np.lexsort(seen.T)], payoffs[np.lexsort(payoffs.T)])
-    with pytest.raises(FeelgoodError, match="the payoff nan in row 1, arm 0"):
-        Payoffs.from_arrays(X, np.where(payoffs == 2, np.nan, payoffs))
-    with pytest.raises(FeelgoodError, match=r"4 rows and payoffs of shape \(3, 2\)"):
-        Payoffs.from_arrays(X, payoffs[:3])
+    np.testing.assert_array_equal(seen[np.lexsort(seen.T)], PAID[np.lexsort(PAID.T)])
+    bernoulli = Payoffs.from_arrays(X, PAID > 0, likelihood="bernoulli")
+    assert bernoulli.spec.rewards == "bernoulli"
 
 
-# ---- digits, which is everywhere ------------------------------------------------------------
+@pytest.mark.parametrize(
+    "features",
+    [X.tolist(), jnp.asarray(X), X.astype(np.float16), X.astype(np.int8), X.astype(np.longdouble)],
+)
+def test_lists_and_all_kinds_of_numbers_are_features(features: Any) -> None:
+    expected = contexts_of(Classification.from_arrays(X, Y).table)
+    testbed = Classification.from_arrays(features, Y.tolist())
+    np.testing.assert_allclose(contexts_of(testbed.table), expected, atol=1e-6)
+    truths = Classification.from_arrays(X > 5, Y > 0)
+    np.testing.assert_array_equal(truths.labels, Y > 0)
+
+
+def test_contexts_keep_what_float32_would_lose() -> None:
+    """Large means with small spreads, tiny and huge numbers: as in float64."""
+    spread = np.random.RandomState(0).normal(size=(50, 2))
+    offset = np.hstack([1e9 + spread[:, [0]], spread[:, [1]]])
+    for features in (offset, spread * [1e-40, 1.0], spread * [1e37, 1e-300]):
+        if features[0, 1] == spread[0, 1]:
+            expected = unit(standardised(features))
+            np.testing.assert_allclose(
+                contexts_of(encode("a", features, "number", "standard")), expected, atol=1e-5
+            )
+        paper = contexts_of(encode("a", features * 1e-20, "number", "paper"))
+        np.testing.assert_allclose(paper, unit(features), atol=1e-5)
+
+
+# ---- the intercept --------------------------------------------------------------------------
+
+
+def test_one_constant_ends_every_context_of_length_one() -> None:
+    with_one = contexts_of(encode("a", COLUMNS, "number", "standard", intercept=True))
+    without = contexts_of(encode("a", COLUMNS, "number", "standard"))
+    np.testing.assert_array_equal(with_one[:, -1], np.float32(np.sqrt(0.5)))
+    np.testing.assert_allclose(with_one[:, :-1], without * np.sqrt(0.5), atol=1e-7)
+    np.testing.assert_allclose(np.linalg.norm(with_one, axis=1), 1, atol=1e-6)
+    zeros = encode("a", 0 * COLUMNS, "number", "paper", intercept=True)
+    np.testing.assert_array_equal(contexts_of(zeros)[:, :-1], 0)
+
+
+@pytest.mark.parametrize("name", ["digits", "magic", "jester", "financial", "restaurant"])
+def test_known_datasets_have_no_intercept_and_their_name(name: str) -> None:
+    testbed = built(name)
+    assert testbed.name == name
+    assert testbed.table.intercept is False
+
+
+def test_a_linear_agent_learns_which_arm_is_the_best_on_the_whole() -> None:
+    """Nine labels in ten are 1 and the features are of no use: chance has regret 1,000."""
+    random = np.random.RandomState(0)
+    labels = (random.uniform(size=2_000) < 0.9).astype(int)
+    features = np.hstack([np.ones((2_000, 1)), random.normal(size=(2_000, 2))])
+    told: list[str] = []
+    testbed = Classification.from_arrays(features, labels, horizon=2_000, notify=told.append)
+    assert told == [
+        "this dataset has the same value in all rows of column 0: nothing can be learned from it "
+        "(for a constant, an intercept is there already)."
+    ]
+    outcome = simulate(testbed, LinTS(), rounds=2_000, seeds=range(3))
+    assert outcome.final_regret.max() < 400
+
+
+def test_columns_and_labels_that_look_like_a_mistake_are_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    same = np.hstack([X, X[:1].repeat(4, axis=0)])
+    Classification.from_arrays(same, Y + 1, intercept=False, name="mine")
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "feelgood: mine has the same value in all rows of columns 3, 4, 5: nothing can be learned "
+        "from it (for a constant, use intercept=True).",
+        "feelgood: mine has no row with the label 0: this arm never pays.",
+    ]
+    Classification.from_arrays(same, Y + 1, notify=None)
+    Classification.from_arrays(same.astype(np.uint8), Y, kinds="pixel")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_testbed_has_a_name() -> None:
+    assert Classification.from_arrays(X, Y, name="clicks").name == "clicks"
+    assert Classification.from_arrays(X, Y).name == "Classification"
+    assert Payoffs.from_arrays(X, PAID, name="prices", arm_names=("low", "high")).name == "prices"
+    assert Payoffs.from_arrays(X, PAID, arm_names=["low", "high"]).arm_names == ("low", "high")
+    assert TESTBEDS["linear-20"].build().name == "Linear"
+
+
+# ---- digits, which scikit-learn has ---------------------------------------------------------
 
 
 def test_digits() -> None:

@@ -3,14 +3,17 @@
 Downloads are tried against a server on this machine that behaves well and badly.
 """
 
+import contextlib
 import csv
 import dataclasses
 import gzip
 import hashlib
 import io
+import pickle
 import re
 import shutil
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -36,6 +39,9 @@ ARRAYS = {
     "y": np.array([0, 1, 0], np.uint8),
 }
 LONG = bytes(range(256)) * 1000
+#: What a server may say instead of a length.
+LENGTHS = {"word": "many", "minus": "-5", "digits": "9" * 5000, "float": "1e3", "huge": "9" * 12}
+MEBIBYTE = 2**20
 
 
 def sha256(data: bytes) -> str:
@@ -71,6 +77,25 @@ class Handler(BaseHTTPRequestHandler):
             return
         if "silent" in name:
             self.server.release.wait(30)
+            return
+        if "endless" in name:
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                while not self.server.release.is_set():
+                    self.wfile.write(LONG)
+            return
+        if "length" in name:
+            self.send_response(200)
+            self.send_header("Content-Length", LENGTHS[name.partition("-")[0]])
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(data)
+            return
+        if "lost" in name:
+            self.send_response(302)
+            self.send_header("Location", "http://[nowhere")
+            self.end_headers()
             return
         if "other" in name:
             data = data[::-1]
@@ -169,6 +194,13 @@ def test_another_home_is_tried_when_one_fails(server: Server, tiny: Callable[...
         ("missing-magic", "HTTP 404"),
         ("other-magic", "another file than expected: its SHA-256 is wrong"),
         ("silent-magic", "no answer in time"),
+        ("endless-magic", "more than 4 MiB, so another file"),
+        ("huge-length-magic", "more than 4 MiB, so another file"),
+        ("word-length-magic", "the server gives 'many' as the length"),
+        ("minus-length-magic", "the server gives '-5' as the length"),
+        ("float-length-magic", "the server gives '1e3' as the length"),
+        ("digits-length-magic", "the server gives '99999999999999999999' as the length"),
+        ("lost-magic", "Invalid IPv6 URL"),
     ],
 )
 def test_a_failed_download_is_one_sentence_and_leaves_nothing(
@@ -246,6 +278,47 @@ def test_files_without_a_known_sum_are_checked_by_their_arrays(
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 
+def test_a_part_that_has_grown_too_large_is_thrown_away(server: Server, tmp_path: Path) -> None:
+    """Not even a server that goes on where the part ended fills the disk."""
+    original = Original("long", (server.url("good"),), sha256(LONG), mebibytes=1)
+    mark = sha256(original.urls[0].encode())[:8]
+    (tmp_path / f"long.{mark}.part").write_bytes(bytes(MEBIBYTE + 1))
+    assert download(original, tmp_path).read_bytes() == LONG
+
+
+def bombs(folder: Path) -> dict[str, str]:
+    """Published files that are small and unpack to far too much: the dataset of each."""
+    much = bytes(5 * MEBIBYTE)
+    packed = gzip.compress(b"1," * (65 * MEBIBYTE), 1)
+    for file in ("covtype.data.gz", *(o.file for o in RECIPES["mnist"].originals)):
+        # Parts of a gzip file are read one after the other.
+        (folder / file).write_bytes(packed)
+    with zipfile.ZipFile(folder / "RCdata.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("RCdata/rating_final.csv", much)
+    with tarfile.open(folder / "cifar-10-binary.tar.gz", "w:gz", compresslevel=1) as tar:
+        info = tarfile.TarInfo("cifar-10-batches-bin/batches.meta.txt")
+        info.size = 65 * MEBIBYTE
+        tar.addfile(info, io.BytesIO(bytes(info.size)))
+    return {
+        "covertype": "unpacked it has more than 128 MiB",
+        "mnist": "unpacked it has more than 64 MiB",
+        "restaurant": "unpacked it has more than 4 MiB",
+        "cifar10": "cifar-10-batches-bin/batches.meta.txt in it has more than 64 MiB",
+    }
+
+
+def test_files_that_unpack_to_too_much_are_refused(tmp_path: Path) -> None:
+    reasons = bombs(tmp_path)
+    for name, reason in reasons.items():
+        with pytest.raises(FeelgoodError, match=f"{name} cannot be made of .*: {reason}"):
+            fetch(name, given=tmp_path)
+    with pytest.raises(ValueError, match="more than 0 MiB"):
+        uncompress(compress(b"a" * 5000), mebibytes=0)
+    (tmp_path / "magic04.data").write_bytes(bytes(4 * MEBIBYTE + 1))
+    with pytest.raises(FeelgoodError, match="has more than 4 MiB, so it is not the published fil"):
+        fetch("magic", given=tmp_path)
+
+
 def test_an_archive_is_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,11 +391,74 @@ def test_a_wrong_file_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
         datasets.load("magic")
 
 
-def test_pickles_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def packed(members: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file, content in members.items():
+            archive.writestr(file, content)
+    return out.getvalue()
+
+
+def array_file(array: np.ndarray) -> bytes:
+    out = io.BytesIO()
+    np.save(out, array)
+    return out.getvalue()
+
+
+#: One array file, its header claiming a terabyte.
+LIAR = array_file(ARRAYS["y"]).replace(b"(3,), }" + b" " * 12, b"(1000000000000,), }")
+X_AND_Y = {"X.npy": array_file(ARRAYS["X"]), "y.npy": array_file(ARRAYS["y"])}
+ARCHIVE = packed(X_AND_Y)
+NO_ARCHIVE = "it is damaged, or no numpy archive"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", NO_ARCHIVE),
+        (b"1,2,3\n", NO_ARCHIVE),
+        (pickle.dumps([1, 2]), NO_ARCHIVE),
+        (array_file(ARRAYS["X"]), NO_ARCHIVE),
+        (b"\x89PNG\r\n\x1a\n" + bytes(50), NO_ARCHIVE),
+        (ARCHIVE[:-30], NO_ARCHIVE),
+        (b"prefix" + ARCHIVE, NO_ARCHIVE),
+        (ARCHIVE[:60] + b"\xff" * 20 + ARCHIVE[80:], "X.npy in it is no array|" + NO_ARCHIVE),
+        (packed(X_AND_Y | {"a.txt": b"text"}), "a.txt in it is no array"),
+        (packed(X_AND_Y | {"y.npy": pickle.dumps(3)}), "y.npy in it is no array"),
+        (packed(X_AND_Y | {"y.npy": LIAR}), "y.npy in it is damaged"),
+        (packed(X_AND_Y | {"y.npy": X_AND_Y["y.npy"] + b"more"}), "y.npy in it is damaged"),
+        (
+            packed(X_AND_Y | {"X.npy": array_file(np.array([None]))}),
+            "X.npy in it holds Python objects, which may run any code",
+        ),
+        (packed(X_AND_Y | {"z.npy": bytes(MEBIBYTE)}), "unpacked it has more than 1 MiB"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else len(value),
+)
+def test_files_that_are_something_else_are_one_sentence(
+    content: bytes, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FEELGOOD_DATA", str(tmp_path))
-    np.savez(tmp_path / "magic.npz", X=np.array([object()]), y=ARRAYS["y"])
-    with pytest.raises(FeelgoodError, match="cannot be read"):
+    monkeypatch.setattr(datasets, "MOST_BYTES", MEBIBYTE)
+    path = tmp_path / "magic.npz"
+    path.write_bytes(content)
+    with pytest.raises(FeelgoodError) as caught:
         datasets.load("magic")
+    remedy = "replace the file, or unset FEELGOOD_DATA."
+    allowed = [f"{path} cannot be read ({one}): {remedy}" for one in reason.split("|")]
+    assert str(caught.value) in allowed
+
+
+def test_what_a_dataset_is_can_be_seen_without_unpacking_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "magic.npz"
+    path.write_bytes(ARCHIVE)
+    monkeypatch.setattr(np, "load", None)
+    datasets.check_archive("magic", path)
+    path.write_bytes(packed({"X.npy": X_AND_Y["X.npy"]}))
+    with pytest.raises(FeelgoodError, match="holds no array y"):
+        datasets.check_archive("magic", path)
 
 
 def test_the_digest_sees_values_kinds_and_shapes_but_not_widths() -> None:
@@ -361,6 +497,13 @@ def test_commands(
     path = tmp_path / "cache" / "data" / "magic.npz"
     assert call("path").strip() == str(path.parent)
     assert re.search(r"^magic .* rows  absent$", call("list"), re.MULTILINE)
+    assert re.search(r"^digits .* 1,797 rows  in scikit-learn$", call("list"), re.MULTILINE)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "sklearn", None)
+        needs = r"^digits .* rows  absent: pip install 'feelgood\[digits\]'$"
+        assert re.search(needs, call("list"), re.MULTILINE)
+    with pytest.raises(FeelgoodError, match=r"part of scikit-learn: pip install 'feelgood\[digit"):
+        call("fetch", "digits")
     assert call("fetch", "magic").strip() == f"magic: {path}"
     assert re.search(rf"^magic .* rows  {path}$", call("list"), re.MULTILINE)
     assert call("path", "magic").strip() == str(path)

@@ -2,6 +2,7 @@
 
 from feelgood.challenges import challenge as challenge
 from feelgood.errors import FeelgoodError as FeelgoodError
+from feelgood.frames import from_frame as from_frame
 from feelgood.protocols import AGENTS as AGENTS
 from feelgood.protocols import TESTBEDS as TESTBEDS
 from feelgood.protocols import Policy as Policy

@@ -7,16 +7,21 @@ the user's cache folder, where `feelgood.fetching` puts what it downloads.
 
 import dataclasses
 import hashlib
+import math
 import os
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped
 
 from feelgood.compiling import cache_folder
 from feelgood.errors import FeelgoodError, did_you_mean
+
+#: The largest dataset has a quarter of it when it is unpacked.
+MOST_BYTES = 2**28
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
@@ -140,8 +145,17 @@ DATASETS = _catalogue(
 )
 
 
+#: The one testbed of real data that is no file.
+DIGITS = "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
+
+
 def dataset(name: str) -> Dataset:
     """The entry of a dataset, or a sentence that names the nearest one."""
+    if name == "digits":
+        raise FeelgoodError(
+            "digits has no file of its own, as it is part of scikit-learn: "
+            "pip install 'feelgood[digits]' brings it along."
+        )
     if name not in DATASETS:
         raise FeelgoodError(f"unknown dataset '{name}': {did_you_mean(name, DATASETS)}")
     return DATASETS[name]
@@ -218,23 +232,72 @@ def arrays_digest(arrays: Arrays, names: tuple[str, ...]) -> str:
     return out.hexdigest()
 
 
+def _remedy(name: str, path: Path) -> str:
+    if path.parent == fetched_folder():
+        return f"fetch it again with 'feelgood data fetch {name} --force'"
+    return "replace the file, or unset FEELGOOD_DATA"
+
+
+class _Unreadable(Exception):
+    """Why a file is no archive of arrays, in our words: numpy's advise to load pickles."""
+
+
+def _check_member(stream: Any, file: str, size: int) -> None:
+    """Whether one file of an archive is an array, by its first bytes and its size."""
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    try:
+        shape, _, dtype = readers[np.lib.format.read_magic(stream)](stream)
+    except (ValueError, KeyError):
+        raise _Unreadable(f"{file} in it is no array") from None
+    if dtype.hasobject:
+        raise _Unreadable(f"{file} in it holds Python objects, which may run any code")
+    if stream.tell() + math.prod(shape) * dtype.itemsize != size:
+        raise _Unreadable(f"{file} in it is damaged")
+
+
+def check_archive(name: str, path: Path) -> None:
+    """Refuse what is no archive of this dataset's arrays, without unpacking any of them."""
+    wanted = [f"{array}.npy" for array in dataset(name).arrays]
+    remedy = _remedy(name, path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            missing = set(wanted) - {member.filename for member in members}
+            for file in wanted:
+                if file in missing:
+                    array = file.removesuffix(".npy")
+                    raise FeelgoodError(f"{path} holds no array {array}: {remedy}.")
+            if sum(member.file_size for member in members) > MOST_BYTES:
+                raise _Unreadable(f"unpacked it has more than {MOST_BYTES // 2**20} MiB")
+            for member in members:
+                with archive.open(member) as stream:
+                    _check_member(stream, member.filename, member.file_size)
+    except FeelgoodError:
+        raise
+    except Exception as error:
+        raise FeelgoodError(f"{path} cannot be read ({_reason(error)}): {remedy}.") from error
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) if isinstance(error, _Unreadable) else "it is damaged, or no numpy archive"
+
+
 def read_archive(name: str, path: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
     """The arrays of a dataset from one file, checked against what is pinned."""
     entry = dataset(name)
-    remedy = "replace the file, or unset FEELGOOD_DATA"
-    if path.parent == fetched_folder():
-        remedy = f"fetch it again with 'feelgood data fetch {name} --force'"
+    check_archive(name, path)
+    remedy = _remedy(name, path)
     try:
         pinned = file_sha256(path) == entry.sha256
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            missing = [array for array in entry.arrays if array not in archive.files]
-            if missing:
-                raise FeelgoodError(f"{path} holds no array {missing[0]}: {remedy}.")
             arrays = {array: archive[array] for array in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, FeelgoodError):
-            raise
-        raise FeelgoodError(f"{path} cannot be read ({error}): {remedy}.") from error
+    except Exception as error:
+        raise FeelgoodError(f"{path} cannot be read ({_reason(error)}): {remedy}.") from error
     if not pinned and arrays_digest(arrays, entry.arrays) != entry.digest:
         raise FeelgoodError(f"{path} is not the dataset {name} (its hash is another): {remedy}.")
     return arrays

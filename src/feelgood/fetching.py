@@ -4,10 +4,12 @@ import contextlib
 import hashlib
 import http.client
 import os
+import re
 import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +39,10 @@ class _Broken(Exception):
     """A download that did not come through; the message says why."""
 
 
+class _TooLarge(Exception):
+    """More than the published file has."""
+
+
 def _reason(error: Exception) -> str:
     """A network error in a few words."""
     if isinstance(error, urllib.error.HTTPError):
@@ -46,8 +52,20 @@ def _reason(error: Exception) -> str:
     return str(getattr(error, "reason", error)) or type(error).__name__
 
 
-def _transfer(url: str, part: Path, file: str, timeout: float, report: Report | None) -> None:
-    """Fill `part` from where it ends; what has come stays there, whatever happens."""
+def _length(headers: Message) -> int | None:
+    """The bytes that a server promises; None if it does not say."""
+    text = headers.get("Content-Length")
+    if text is None:
+        return None
+    if not re.fullmatch("[0-9]{1,18}", text.strip()):
+        raise _Broken(f"the server gives {text[:20]!r} as the length")
+    return int(text)
+
+
+def _transfer(
+    url: str, part: Path, original: Original, timeout: float, report: Report | None
+) -> None:
+    """Fill `part` from where it ends; what has come stays there, unless it is too much."""
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "feelgood"})
     if have:
@@ -56,19 +74,26 @@ def _transfer(url: str, part: Path, file: str, timeout: float, report: Report | 
         with urllib.request.urlopen(request, timeout=timeout) as response:
             if response.status != http.HTTPStatus.PARTIAL_CONTENT:
                 have = 0  # the server sends everything again
-            length = response.headers.get("Content-Length")
-            total = have + int(length) if length else None
+            length = _length(response.headers)
+            total = None if length is None else have + length
+            if total is not None and total > original.most:
+                raise _TooLarge
             with part.open("ab" if have else "wb") as out:
                 while chunk := response.read(CHUNK):
-                    out.write(chunk)
                     have += len(chunk)
+                    if have > original.most:
+                        raise _TooLarge
+                    out.write(chunk)
                     if report is not None:
-                        report(file, have, total)
+                        report(original.file, have, total)
+    except _TooLarge:
+        part.unlink(missing_ok=True)
+        raise _Broken(f"more than {original.mebibytes} MiB, so another file") from None
     except urllib.error.HTTPError as error:
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             return  # nothing is missing, or the hash will tell
         raise _Broken(_reason(error)) from error
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, ValueError) as error:  # the last: a strange address
         raise _Broken(_reason(error)) from error
     if total is not None and have != total:
         raise _Broken(f"stopped after {have:,} of {total:,} bytes")
@@ -84,7 +109,7 @@ def _from_home(
     for attempt in range(1, ATTEMPTS + 1):
         resumed = part.exists()
         try:
-            _transfer(url, part, original.file, timeout, report)
+            _transfer(url, part, original, timeout, report)
         except _Broken:
             if attempt == ATTEMPTS or not part.exists():
                 raise
@@ -136,9 +161,15 @@ def write_archive(path: Path, arrays: Arrays) -> None:
 def _given(recipe: Recipe, name: str, folder: Path) -> dict[str, Path]:
     """The published files in a folder of the user's."""
     files = {original.file: folder / original.file for original in recipe.originals}
-    for file, path in files.items():
+    for original in recipe.originals:
+        file, path = original.file, files[original.file]
         if not path.is_file():
             raise FeelgoodError(f"{folder} holds no {file}: {name} is made of {', '.join(files)}.")
+        if path.stat().st_size > original.most:
+            raise FeelgoodError(
+                f"{path} has more than {original.mebibytes} MiB, so it is not the published file: "
+                "get it again, as its publisher gives it."
+            )
     return files
 
 

@@ -12,6 +12,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Shaped, UInt8
@@ -21,6 +22,7 @@ from feelgood.datasets import Arrays
 #: Published files by name, to where they are on this machine.
 Files = Mapping[str, Path]
 
+MEBIBYTE = 2**20
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 
 
@@ -29,11 +31,18 @@ class Original:
     """A published file: its homes, the first one tried first, and its SHA-256.
 
     None: no sum of the whole file is known to us, and the digest of the arrays is the check.
+    A file of more than `mebibytes` is not the published one, which has half as much or less.
     """
 
     file: str
     urls: tuple[str, ...]
     sha256: str | None = None
+    mebibytes: int = 4
+
+    @property
+    def most(self) -> int:
+        """The most bytes that are taken."""
+        return self.mebibytes * MEBIBYTE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +57,15 @@ class Recipe:
 # ---- formats --------------------------------------------------------------------------------
 
 
-def uncompress(data: bytes) -> bytes:
+def _whole(stream: Any, mebibytes: int) -> bytes:
+    """All that a stream gives, which must not be more than the published file holds."""
+    data = stream.read(mebibytes * MEBIBYTE + 1)
+    if len(data) > mebibytes * MEBIBYTE:
+        raise ValueError(f"unpacked it has more than {mebibytes} MiB")
+    return data
+
+
+def uncompress(data: bytes, mebibytes: int = 64) -> bytes:
     """The contents of a `.Z` file, as Unix `compress` writes them (LZW, codes of 9 to 16 bits)."""
     if data[:2] != b"\x1f\x9d":
         raise ValueError("not a .Z file")
@@ -80,6 +97,8 @@ def uncompress(data: bytes) -> bytes:
             raise ValueError("a damaged .Z file")
         entry = table[code] if code < len(table) else previous + previous[:1]
         out += entry
+        if len(out) > mebibytes * MEBIBYTE:
+            raise ValueError(f"unpacked it has more than {mebibytes} MiB")
         if previous and len(table) < 1 << most_bits:
             table.append(previous + entry[:1])
         previous = entry
@@ -88,7 +107,8 @@ def uncompress(data: bytes) -> bytes:
 
 def _idx(path: Path) -> UInt8[np.ndarray, "..."]:
     """A gzipped file in the IDX format of unsigned bytes."""
-    data = gzip.decompress(path.read_bytes())
+    with gzip.open(path) as stream:
+        data = _whole(stream, 64)
     if data[:3] != b"\x00\x00\x08":
         raise ValueError("not an IDX file of bytes")
     start = 4 + 4 * data[3]
@@ -105,7 +125,8 @@ def _in_zip(path: Path, file: str) -> bytes:
     with zipfile.ZipFile(path) as archive:
         for member in archive.namelist():
             if member.rpartition("/")[2] == file:
-                return archive.read(member)
+                with archive.open(member) as stream:
+                    return _whole(stream, 4)
     raise ValueError(f"{file} is not in it")
 
 
@@ -144,8 +165,8 @@ def _adult(files: Files) -> Arrays:
 
 
 def _covertype(files: Files) -> Arrays:
-    with gzip.open(files["covtype.data.gz"], "rt", encoding="ascii") as text:
-        table = np.loadtxt(text, np.int16, delimiter=",")
+    with gzip.open(files["covtype.data.gz"]) as stream:
+        table = np.loadtxt(io.BytesIO(_whole(stream, 128)), np.int16, delimiter=",")
     return {"X": np.ascontiguousarray(table[:, :-1]), "y": (table[:, -1] - 1).astype(np.uint8)}
 
 
@@ -190,6 +211,8 @@ def _cifar10(files: Files) -> Arrays:
     wanted = "data_batch_1.bin"
     with tarfile.open(files["cifar-10-binary.tar.gz"]) as archive:
         for member in archive:
+            if member.size > 64 * MEBIBYTE:  # before it is unpacked, if only to come past it
+                raise ValueError(f"{member.name} in it has more than 64 MiB")
             if member.isfile() and member.name.rpartition("/")[2] == wanted:
                 stream = archive.extractfile(member)
                 assert stream is not None
@@ -239,7 +262,7 @@ def _mnist_file(file: str, sha256: str) -> Original:
         "https://storage.googleapis.com/cvdf-datasets/mnist",
         "https://ossci-datasets.s3.amazonaws.com/mnist",
     )
-    return Original(file, tuple(f"{home}/{file}" for home in homes), sha256)
+    return Original(file, tuple(f"{home}/{file}" for home in homes), sha256, 20)
 
 
 RECIPES: dict[str, Recipe] = {
@@ -249,6 +272,7 @@ RECIPES: dict[str, Recipe] = {
                 "adult.data",
                 (f"{UCI}/adult/adult.data",),
                 "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+                8,
             ),
             Original(
                 "adult.test",
@@ -267,6 +291,7 @@ RECIPES: dict[str, Recipe] = {
                     "https://ndownloader.figshare.com/files/5976039",
                 ),
                 "614360d0257557dd1792834a85a1cdebfadc3c4f30b011d56afee7ffb5b15771",
+                32,
             ),
         ),
         _covertype,
@@ -329,12 +354,13 @@ RECIPES: dict[str, Recipe] = {
                 "cifar-10-binary.tar.gz",
                 ("https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",),
                 "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd",
+                400,
             ),
         ),
         _cifar10,
     ),
     "jester": Recipe(
-        (Original("jester-data-1.csv", ()),),
+        (Original("jester-data-1.csv", (), None, 64),),
         _jester,
         by_hand="download https://eigentaste.berkeley.edu/dataset/jester_dataset_1_1.zip, "
         "save the workbook in it as jester-data-1.csv",

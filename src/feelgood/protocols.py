@@ -28,6 +28,11 @@ class Testbed(eqx.Module):
     __test__: ClassVar[bool] = False
 
     @property
+    def name(self) -> str:
+        """What results call it; a testbed that is built by its name is called by that."""
+        return type(self).__name__
+
+    @property
     @abstractmethod
     def spec(self) -> Spec:
         """Shape of the problem."""

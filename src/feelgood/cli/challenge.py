@@ -26,9 +26,7 @@ def challenge(
     ] = None,
     data: DataOption = None,
 ) -> None:
-    """Run your agent on the seeds of the shipped results, paired with every agent there.
-
-    """
+    """Run your agent on the seeds of the shipped results, paired with every agent there."""
     from feelgood.challenges import challenge as run_challenge
     from feelgood.cli.output import progress_bar
     from feelgood.datasets import use_data

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -59,6 +60,8 @@ def list_command(data: DataOption = None) -> None:
         place = find(name) or "absent"
         out.print(f"{name:<{width}}  {entry.rows:>7,} rows  {place}", markup=False)
         out.print(f"{'':<{width}}  {entry.doc}", style="dim", markup=False)
+    place = "in scikit-learn" if find_spec("sklearn") else "absent: pip install 'feelgood[digits]'"
+    out.print(f"{'digits':<{width}}  {1797:>7,} rows  {place}", markup=False)
 
 
 @commands.command()

@@ -1,4 +1,4 @@
-"""Classification turned into a bandit: an arm a class, reward 1 for the right one."""
+"""Classification turned into a bandit: one arm per class, reward 1 for the right one."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,14 +7,23 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, Num, Shaped, UInt32
+from jaxtyping import Array, Float, Int, Key, Num, UInt32
 
 from feelgood import lanes
-from feelgood.datasets import DataAbsent, load
+from feelgood.datasets import DIGITS, DataAbsent, load
+from feelgood.memory import say
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
-from feelgood.testbeds.rows import Rows, register_dataset
-from feelgood.testbeds.tables import Kind, Preprocess, check_labels, encode, ordinal
+from feelgood.testbeds.rows import Rows, as_registered, own_table, register_dataset
+from feelgood.testbeds.tables import (
+    MAX_ROUNDS,
+    Kind,
+    as_array,
+    check_arm_names,
+    check_labels,
+    ordinal,
+    tell_arms_without_rows,
+)
 from feelgood.types import Spec
 
 
@@ -26,45 +35,68 @@ class Classification(Rows):
 
     labels: Int[Array, " rows"]
     arms: int = eqx.field(static=True)
-    horizon: int = setting(10_000, "usual number of rounds", low=1, high=1_000_000_000)
+    horizon: int = setting(10_000, "usual number of rounds", low=1, high=MAX_ROUNDS)
 
     @classmethod
     def from_arrays(
         cls,
-        features: Num[np.ndarray, "..."],
-        labels: Shaped[np.ndarray, "..."],
+        features: Any,
+        labels: Any,
         *,
-        arms: int | None = None,
-        kinds: Sequence[Kind] | Kind = "number",
-        preprocess: Preprocess = "standard",
-        horizon: int = 10_000,
-        name: str = "this dataset",
+        arms: Any = None,
+        kinds: Any = "number",
+        preprocess: Any = "standard",
+        intercept: Any = True,
+        horizon: Any = 10_000,
+        name: Any = None,
+        arm_names: Any = None,
+        notify: Any = say,
     ) -> "Classification":
         """A testbed from arrays.
 
         **Arguments:**
 
-        - `features`: rows × columns of numbers; a category is a number of its own a value.
+        - `features`: rows × columns of numbers; each value of a category is a number of its own.
         - `labels`: whole numbers from 0; `arms` is one more than the largest unless given.
-        - `kinds`: what the columns hold, one for all or one each: `"number"`, `"category"`,
+        - `kinds`: what the columns hold, one for all or a list: `"number"`, `"category"`,
           `"pixel"` (numbers that share one mean and spread) or `"flag"` (0 or 1).
         - `preprocess`: `"standard"` or `"paper"`; see `feelgood.testbeds.tables.encode`.
+        - `intercept`: whether every context ends with a constant, so that a linear agent can learn
+          how good an arm is on the whole.
+        - `horizon`: the usual number of rounds.
+        - `name`: what results call the testbed.
+        - `arm_names`: one text per arm.
+        - `notify`: called with a sentence about columns or labels that look like a mistake; by
+          default it goes to the standard error, and None is silent.
 
         **Example:**
 
         >>> import numpy as np
         >>> from feelgood.testbeds import Classification
-        >>> testbed = Classification.from_arrays(np.eye(3), np.array([0, 1, 1]))
-        >>> testbed.spec.arms, testbed.spec.dim
-        (2, 3)
+        >>> testbed = Classification.from_arrays(np.eye(3), [0, 1, 1], name="clicks")
+        >>> testbed.name, testbed.spec.arms, testbed.spec.dim
+        ('clicks', 2, 4)
         """
-        table = encode(name, features, kinds, preprocess)
-        checked = check_labels(name, labels, len(features), arms)
-        return cls(
-            table=table,
-            labels=jnp.asarray(checked),
-            arms=int(checked.max()) + 1 if arms is None else arms,
+        own = own_table(
+            features,
+            kinds=kinds,
+            preprocess=preprocess,
+            intercept=intercept,
             horizon=horizon,
+            name=name,
+            notify=notify,
+        )
+        given = as_array(own.name, "labels", labels)
+        checked, count = check_labels(own.name, given, own.table.rows, arms)
+        names = check_arm_names(own.name, arm_names, count)
+        tell_arms_without_rows(own.name, checked, count, notify)
+        return cls(
+            table=own.table,
+            labels=jnp.asarray(checked),
+            arms=count,
+            horizon=own.horizon,
+            called=own.called,
+            arm_names=names,
         )
 
     @property
@@ -154,9 +186,7 @@ def _digits() -> Labelled:
     try:
         from sklearn.datasets import load_digits
     except ImportError:
-        raise DataAbsent(
-            "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
-        ) from None
+        raise DataAbsent(DIGITS) from None
     images = load_digits()
     return Labelled(images.data.astype(np.uint8), images.target.astype(np.int32), "pixel")
 
@@ -174,13 +204,18 @@ def _register(
     def make(values: Mapping[str, Any]) -> Testbed:
         data = read()
         return cls.from_arrays(
-            data.features, data.labels, arms=arms, kinds=data.kinds, name=name, **values
+            data.features,
+            data.labels,
+            arms=arms,
+            kinds=data.kinds,
+            **as_registered(name),
+            **values,
         )
 
     register_dataset(name, doc, make, horizon)
 
 
-_register("digits", "Handwritten digits of 8 × 8 pixels, from scikit-learn.", _digits, 10, 2_000)
+_register("digits", "Handwritten digits of 8 × 8 pixels; needs scikit-learn.", _digits, 10, 2_000)
 _register("shuttle", "States of a space shuttle's radiator.", _plain("shuttle", "number"), 7)
 _register("magic", "Gamma rays or hadrons in a telescope.", _plain("magic", "number"), 2)
 _register("mushroom", "Edible or poisonous mushrooms.", _mushroom, 2)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from feelgood.datasets import load
 from feelgood.settings import Setting
-from feelgood.testbeds.rows import Payoffs, register_dataset
+from feelgood.testbeds.rows import Payoffs, as_registered, register_dataset
 
 PORTFOLIOS = 8
 
@@ -32,7 +32,7 @@ def financial(values: Mapping[str, Any]) -> Payoffs:
     changes = load("financial")["X"]
     returns = changes / changes.std(axis=0)
     payoffs = returns @ portfolio_weights(changes.shape[1], values.pop("portfolios"))
-    return Payoffs.from_arrays(changes, payoffs, name="financial", **values)
+    return Payoffs.from_arrays(changes, payoffs, **as_registered("financial"), **values)
 
 
 register_dataset(

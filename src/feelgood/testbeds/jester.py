@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from feelgood.datasets import load
-from feelgood.testbeds.rows import Payoffs, register_dataset
+from feelgood.testbeds.rows import Payoffs, as_registered, register_dataset
 
 #: Of the 40 jokes that everybody in the table has rated, in order of their numbers, the last ones
 #: are the arms and the others the context.
@@ -17,7 +17,7 @@ def jester(values: Mapping[str, Any]) -> Payoffs:
     """A round is a user: 32 ratings are seen, the arm's rating / 10 is the reward."""
     ratings = load("jester")["X40"]
     payoffs = ratings[:, -ARMS:] * HUNDREDTHS_TO_UNIT
-    return Payoffs.from_arrays(ratings[:, :-ARMS], payoffs, name="jester", **values)
+    return Payoffs.from_arrays(ratings[:, :-ARMS], payoffs, **as_registered("jester"), **values)
 
 
 register_dataset(

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from feelgood.datasets import load
-from feelgood.testbeds.rows import Payoffs, register_dataset
+from feelgood.testbeds.rows import Payoffs, as_registered, register_dataset
 from feelgood.testbeds.tables import Kind, ordinal
 
 #: Columns of a profile that are numbers; the others are categories, a missing value is one too.
@@ -48,7 +48,7 @@ def restaurant(values: Mapping[str, Any]) -> Payoffs:
         payoffs,
         kinds=kinds,
         likelihood="bernoulli",
-        name="restaurant",
+        **as_registered("restaurant"),
         **values,
     )
 

@@ -1,19 +1,36 @@
 """Testbeds whose rounds show the rows of a dataset."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Key, Num, UInt32
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood.errors import FeelgoodError
+from feelgood.memory import say
 from feelgood.protocols import TESTBEDS, Testbed
 from feelgood.registry import Entry, Family
 from feelgood.settings import Setting, setting
 from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
-from feelgood.testbeds.tables import PREPROCESS, Kind, Preprocess, Table, encode
+from feelgood.testbeds.tables import (
+    MAX_ARMS,
+    MAX_ROUNDS,
+    PREPROCESS,
+    Preprocess,
+    Table,
+    as_array,
+    check_arm_names,
+    check_bool,
+    check_choice,
+    check_finite,
+    check_name,
+    check_whole,
+    encode,
+    short,
+    tell_constant_columns,
+)
 from feelgood.types import Likelihood, Spec
 
 
@@ -25,6 +42,14 @@ class Rows(Testbed):
     """
 
     table: Table
+    #: What results call it; empty: by its class.
+    called: str = eqx.field(static=True, default="", kw_only=True)
+    #: What the arms are called; empty: by their numbers.
+    arm_names: tuple[str, ...] = eqx.field(static=True, default=(), kw_only=True)
+
+    @property
+    def name(self) -> str:
+        return self.called or super().name
 
     def init(self, key: Key[Array, ""]) -> UInt32[Array, " words"]:
         return shuffle_key(key)
@@ -46,52 +71,119 @@ class Rows(Testbed):
         return means
 
 
+class OwnTable(NamedTuple):
+    """What every testbed of one's own data has, checked."""
+
+    name: str
+    called: str
+    columns: np.ndarray
+    table: Table
+    horizon: int
+
+
+def own_table(
+    features: Any,
+    *,
+    kinds: Any,
+    preprocess: Any,
+    intercept: Any,
+    horizon: Any,
+    name: Any,
+    notify: Any,
+) -> OwnTable:
+    """The contexts of one's own data. Nothing is trusted: every argument may be anything."""
+    called = check_name(name)
+    shown = called or "this dataset"
+    check_choice(shown, "preprocess", preprocess, get_args(Preprocess))
+    check_bool(shown, "intercept", intercept)
+    rounds = check_whole(shown, "horizon", horizon, 1, MAX_ROUNDS)
+    if notify is not None and not callable(notify):
+        raise FeelgoodError(f"{shown} has notify = {short(notify)}: give a function, or None.")
+    if not isinstance(kinds, str) and hasattr(kinds, "__iter__"):
+        kinds = list(kinds)
+    columns = as_array(shown, "features", features)
+    table = encode(shown, columns, kinds, preprocess, bool(intercept))
+    tell_constant_columns(shown, columns, kinds, bool(intercept), notify)
+    return OwnTable(shown, called, columns, table, rounds)
+
+
 class Payoffs(Rows):
-    """A table of contexts and beside it what every arm pays for each row."""
+    """A table of contexts and beside it what every arm pays for each row.
+
+    Make one with `Payoffs.from_arrays`.
+    """
 
     payoffs: Float[Array, "rows arms"]
     likelihood: Likelihood = eqx.field(static=True, default="squared")
-    horizon: int = setting(10_000, "usual number of rounds", low=1, high=1_000_000_000)
+    horizon: int = setting(10_000, "usual number of rounds", low=1, high=MAX_ROUNDS)
 
     @classmethod
     def from_arrays(
         cls,
-        features: Num[np.ndarray, "..."],
-        payoffs: Num[np.ndarray, "..."],
+        features: Any,
+        payoffs: Any,
         *,
-        kinds: Sequence[Kind] | Kind = "number",
-        preprocess: Preprocess = "standard",
-        likelihood: Likelihood = "squared",
-        horizon: int = 10_000,
-        name: str = "this dataset",
+        kinds: Any = "number",
+        preprocess: Any = "standard",
+        likelihood: Any = "squared",
+        intercept: Any = True,
+        horizon: Any = 10_000,
+        name: Any = None,
+        arm_names: Any = None,
+        notify: Any = say,
     ) -> "Payoffs":
-        """A testbed from arrays: `features` as for `Classification`, `payoffs` one a row and arm.
+        """A testbed from arrays: what each arm pays for each row.
+
+        **Arguments:** as those of `Classification.from_arrays`, and
+
+        - `payoffs`: rows × arms of numbers.
+        - `likelihood`: what agents take the rewards for, `"squared"` (any numbers) or
+          `"bernoulli"` (0 … 1).
 
         **Example:**
 
         >>> import numpy as np
         >>> from feelgood.testbeds import Payoffs
-        >>> testbed = Payoffs.from_arrays(np.eye(3), np.array([[0.5, 2.0], [1.0, 0.0], [0.0, 3.0]]))
+        >>> testbed = Payoffs.from_arrays(np.eye(3), [[0.5, 2.0], [1.0, 0.0], [0.0, 3.0]])
         >>> testbed.spec.arms, testbed.spec.dim
-        (2, 3)
+        (2, 4)
         """
-        table = encode(name, features, kinds, preprocess)
-        if payoffs.ndim != 2 or len(payoffs) != table.rows:
+        own = own_table(
+            features,
+            kinds=kinds,
+            preprocess=preprocess,
+            intercept=intercept,
+            horizon=horizon,
+            name=name,
+            notify=notify,
+        )
+        check_choice(own.name, "likelihood", likelihood, get_args(Likelihood))
+        paid = as_array(own.name, "payoffs", payoffs)
+        rows = own.table.rows
+        if paid.ndim != 2 or len(paid) != rows:
             raise FeelgoodError(
-                f"{name} has {table.rows} rows and payoffs of shape {payoffs.shape}: "
-                "give one a row and arm."
+                f"{own.name} has {rows} rows and payoffs of shape {paid.shape}: "
+                "give one per row and arm."
             )
-        if not np.isfinite(payoffs).all():
-            row, arm = np.argwhere(~np.isfinite(payoffs))[0]
+        if not 2 <= paid.shape[1] <= MAX_ARMS:
             raise FeelgoodError(
-                f"{name} has the payoff {payoffs[row, arm]} in row {row}, arm {arm}: "
-                "payoffs must be finite, so drop such rows or fill them in."
+                f"{own.name} has payoffs of {paid.shape[1]:,} arms: a bandit needs at least 2 arms "
+                f"and can have at most {MAX_ARMS:,}."
+            )
+        check_finite(own.name, "payoff", "arm", paid)
+        if likelihood == "bernoulli" and (paid.min() < 0 or paid.max() > 1):
+            row, arm = np.argwhere((paid < 0) | (paid > 1))[0]
+            raise FeelgoodError(
+                f"{own.name} has the payoff {paid[row, arm]} in row {row}, arm {arm}: Bernoulli "
+                "payoffs lie between 0 and 1, so use likelihood='squared'."
             )
         return cls(
-            table=table,
-            payoffs=jnp.asarray(payoffs, jnp.float32),
+            table=own.table,
+            payoffs=jnp.asarray(paid, jnp.float32),
             likelihood=likelihood,
-            horizon=horizon,
+            horizon=own.horizon,
+            called=own.called,
+            arm_names=check_arm_names(own.name, arm_names, paid.shape[1]),
         )
 
     @property
@@ -107,6 +199,11 @@ class Payoffs(Rows):
     ) -> Float[Array, " arms"]:
         del context
         return self.payoffs[self.row(state, t)]
+
+
+def as_registered(name: str) -> dict[str, Any]:
+    """Options of `from_arrays` for a known dataset: as the paper has it, and nothing to tell."""
+    return {"name": name, "intercept": False, "notify": None}
 
 
 def register_dataset(
