@@ -120,4 +120,4 @@ def register_dataset(
     rounds = Setting(horizon, "usual number of rounds", low=1, high=1_000_000_000, static=True)
     rules = {"preprocess": PREPROCESS, "horizon": rounds, **more}
     entry: Entry[Testbed] = Entry(name, doc, rules, make)
-    TESTBEDS.add(Family(name, doc, lambda n: entry if n == name else None, (name,)))
+    TESTBEDS.add(Family(name, doc, lambda n: entry if n == name else None, (name,), (), make))
