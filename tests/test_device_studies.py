@@ -27,7 +27,7 @@ from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines import Event, LocalEngine, Note
 from feelgood.studies.running import Watcher, run_study
 from feelgood.studies.spec import Study, plan_cells
-from feelgood.studies.worker import _in_words
+from feelgood.studies.engines.base import in_words
 from feelgood.testbeds import Linear
 from feelgood.types import Spec
 
@@ -184,8 +184,8 @@ def test_a_memory_that_is_no_number_is_refused(text: str, monkeypatch: pytest.Mo
 
 def test_a_device_without_memory_left_says_what_to_do() -> None:
     error = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12345 bytes.")
-    assert f"run it again with {VARIABLE} set to fewer GiB" in _in_words(error)
-    assert _in_words(RuntimeError("else")) == "RuntimeError: else"
+    assert f"run it again with {VARIABLE} set to fewer GiB" in in_words(error)
+    assert in_words(RuntimeError("else")) == "RuntimeError: else"
 
 
 # ---- workers --------------------------------------------------------------------------------

@@ -311,12 +311,12 @@ def test_plans_that_were_begun_are_taken_up_again(tmp_path: Path) -> None:
     cells = plan_cells("linear-20", "lints", rounds=50, seeds=30)
     first = plan(store, cells, "cpu", ())
     assert [b.id for b in plan(store, cells, "gpu", ())] == [b.id for b in first]
-    claim = Claim(store, first[0])
+    claim = Claim(store, first[0].id)
     assert claim.take()
-    assert is_running(store, first[0])
-    assert not Claim(store, first[0]).take()
+    assert is_running(store, first[0].id)
+    assert not Claim(store, first[0].id).take()
     claim.release()
-    assert not is_running(store, first[0])
+    assert not is_running(store, first[0].id)
 
 
 def test_seeds_merge_in_order_and_once(finished: tuple[Study, Store]) -> None:

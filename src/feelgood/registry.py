@@ -81,6 +81,9 @@ class Entry(Generic[T]):
     doc: str
     settings: Mapping[str, Setting]
     make: Callable[[Mapping[str, Any]], T]
+    #: Of a testbed that takes long to build: its `spec` and `rounds` for these settings, found in
+    #: a quicker way, or None.
+    outline: Callable[[Mapping[str, Any]], Any] | None = None
 
     def build(self, values: Mapping[str, Any] | None = None) -> T:
         """The object, with `values` checked and everything else at its default."""

@@ -144,8 +144,11 @@ def reproduce(
         write_atomically(page, lambda path: path.write_text(text, encoding="utf-8"))
         view.print(f"page: {page}", markup=False, soft_wrap=True)
     if failures:
-        first = next(iter(failures.items()))
-        raise FeelgoodError(f"{len(failures)} batches could not be run; the first: {first}.")
+        label, reason = next(iter(failures.items()))
+        raise FeelgoodError(
+            f"{len(failures)} batches could not be run; the first was {label}: "
+            f"{reason.rstrip('.')}."
+        )
 
 
 def _run(

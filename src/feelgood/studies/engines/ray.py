@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from feelgood.errors import FeelgoodError
+from feelgood.studies import atomic
 from feelgood.studies.batches import Batch, batch_folder
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, in_words
 from feelgood.studies.execute import execute
 from feelgood.studies.store import Store, to_bytes
-
 
 def _import_ray() -> Any:
     try:
@@ -63,16 +63,22 @@ class RayEngine(Engine):
         ray = self._ray
         if not ray.is_initialized():
             try:
+                where: dict[str, Any] = {"address": self._address}
+                if self._address is None:
+                    # A cluster of our own, never one that some file or variable names; it
+                    # listens to this machine alone.
+                    where = {
+                        "address": "local",
+                        "_node_ip_address": "127.0.0.1",
+                        "include_dashboard": False,
+                    }
                 ray.init(
-                    address=self._address,
-                    log_to_driver=False,
-                    logging_level="ERROR",
-                    configure_logging=False,
+                    **where, log_to_driver=False, logging_level="ERROR", configure_logging=False
                 )
             except (ConnectionError, RuntimeError, ValueError) as error:
-                where = self._address or "a new local cluster"
+                place = self._address or "a new local cluster"
                 raise FeelgoodError(
-                    f"cannot reach Ray at {where} ({error}): check --address."
+                    f"cannot reach Ray at {place} ({error}): check --address."
                 ) from None
             self._ours = True
         gpus = int(ray.cluster_resources().get("GPU", 0))
@@ -89,7 +95,8 @@ class RayEngine(Engine):
 
     def submit(self, batch: Batch) -> None:
         folder = batch_folder(self._store, batch)
-        (folder / self._token).touch()
+        with atomic.reporting(folder / self._token):
+            (folder / self._token).touch()
         task = self._task.remote(batch.to_json(), str(folder), self._token, self._every)
         self._running[task] = batch
 
@@ -101,7 +108,7 @@ class RayEngine(Engine):
             try:
                 files = self._ray.get(task)
             except self._ray.exceptions.RayTaskError as error:
-                events.append(Failed(batch, str(error.cause or error).splitlines()[0]))
+                events.append(Failed(batch, in_words(error.cause or error)))
             except self._ray.exceptions.RayError as error:
                 events.append(Lost(batch, f"its worker or node died ({type(error).__name__})"))
             else:
