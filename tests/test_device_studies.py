@@ -25,9 +25,9 @@ from feelgood.simulate import Outcome, simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines import Event, LocalEngine, Note
+from feelgood.studies.engines.base import in_words
 from feelgood.studies.running import Watcher, run_study
 from feelgood.studies.spec import Study, plan_cells
-from feelgood.studies.engines.base import in_words
 from feelgood.testbeds import Linear
 from feelgood.types import Spec
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS
+from feelgood.settings import Setting
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell, outline
 from feelgood.studies.store import Store
@@ -73,8 +74,9 @@ class Batch:
 def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -> list[Batch]:
     """Group cells of one shape; cut groups that are too large at cell boundaries."""
     groups: dict[str, list[Cell]] = {}
+    shape = _Shapes()
     for cell in cells:
-        groups.setdefault(_shape(cell), []).append(cell)
+        groups.setdefault(shape(cell), []).append(cell)
     batches = []
     for group in groups.values():
         most = _most_chains(group[0], platform)
@@ -103,13 +105,20 @@ def _one_by_one(cell: Cell) -> bool:
     return policy.chains_per_program(spec) == 1
 
 
-def _shape(cell: Cell) -> str:
+class _Shapes:
     """What cells of one batch have in common: all but numbers that a program takes as input."""
-    rules = AGENTS[cell.agent].settings
-    fixed = {name: value for name, value in cell.settings.items() if rules[name].static}
-    testbed = [cell.testbed, dict(cell.testbed_settings)]
-    run = [cell.agent, fixed, cell.rounds, cell.posterior_every]
-    return json.dumps([testbed, *run], sort_keys=True)
+
+    def __init__(self) -> None:
+        self._rules: dict[str, Mapping[str, Setting]] = {}
+
+    def __call__(self, cell: Cell) -> str:
+        rules = self._rules.get(cell.agent)
+        if rules is None:
+            rules = self._rules[cell.agent] = AGENTS[cell.agent].settings
+        fixed = {name: value for name, value in cell.settings.items() if rules[name].static}
+        testbed = [cell.testbed, dict(cell.testbed_settings)]
+        run = [cell.agent, fixed, cell.rounds, cell.posterior_every]
+        return json.dumps([testbed, *run], sort_keys=True)
 
 
 class Claim:
@@ -176,12 +185,13 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
 def _remembered(ask: Callable[[Cell], bool]) -> Callable[[Cell], bool]:
     """The same answer for all cells of one shape, which is asked for once."""
     known: dict[str, bool] = {}
+    shape = _Shapes()
 
     def answer(cell: Cell) -> bool:
-        shape = _shape(cell)
-        if shape not in known:
-            known[shape] = ask(cell)
-        return known[shape]
+        which = shape(cell)
+        if which not in known:
+            known[which] = ask(cell)
+        return known[which]
 
     return answer
 

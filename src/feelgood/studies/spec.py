@@ -5,7 +5,6 @@ hash of everything that its results depend on, so a cell is the same in whatever
 """
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +41,7 @@ def code_of(testbed: str, agent: str) -> dict[str, str]:
     return {kind: digest for kind, digest in found.items() if digest is not None}
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
     """One agent with one setting on one testbed, over some seeds; all settings spelled out."""
 
@@ -56,6 +55,7 @@ class Cell:
     posterior_every: int | None = None
     #: SHA-256 of the plug-in that registered the testbed or agent, where one did.
     code: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    _id: str = dataclasses.field(default="", init=False, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The whole specification."""
@@ -88,10 +88,12 @@ class Cell:
             code=spec.get("code", {}),
         )
 
-    @functools.cached_property
+    @property
     def id(self) -> str:
         """Hash of the specification."""
-        return spec_id(self.to_json())
+        if not self._id:
+            object.__setattr__(self, "_id", spec_id(self.to_json()))
+        return self._id
 
     @property
     def chain_rounds(self) -> int:

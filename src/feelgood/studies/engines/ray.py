@@ -14,6 +14,7 @@ from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost,
 from feelgood.studies.execute import execute
 from feelgood.studies.store import Store, to_bytes
 
+
 def _import_ray() -> Any:
     try:
         import ray
