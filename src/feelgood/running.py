@@ -128,7 +128,7 @@ def resolve_variants(
     if not 0 < len(grid) <= MAX_VARIANTS:
         _variants(agent, every)  # says what is wrong with it
     entry, seen = AGENTS[agent], set()
-    resolved = []
+    resolved: list[Values] = []
     for one in grid:
         settings = entry.resolve(one)
         # Which numbers do not matter to whether an agent can be built, but whether they are 0.
