@@ -300,3 +300,4 @@ def test_show_on_a_store_that_may_only_be_read(
     )
     assert code == 0, errors
     assert "3 of 4 cells done" in out
+    assert "may only be read: what is running now counts as missing" in errors

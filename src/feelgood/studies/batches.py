@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS
 from feelgood.settings import Setting
 from feelgood.studies import atomic
@@ -201,13 +200,12 @@ def running_cells(store: Store) -> set[str]:
     if not store.work_folder.is_dir():
         return set()
     begun = {entry.name for entry in store.work_folder.iterdir() if entry.is_dir()}
-    return {
-        cell_id
-        for _, batches in _written(store)
-        for ids in batches
-        if _batch_id(ids) in begun and is_running(store, _batch_id(ids))
-        for cell_id in ids
-    }
+    batches = [ids for _, some in _written(store) for ids in some if _batch_id(ids) in begun]
+    try:
+        return {i for ids in batches if is_running(store, _batch_id(ids)) for i in ids}
+    except atomic.LostWrite:
+        store.notify(f"{store.path} may only be read: what is running now counts as missing.")
+        return set()
 
 
 def _written(store: Store) -> Iterator[tuple[Path, list[tuple[str, ...]]]]:
@@ -256,13 +254,10 @@ def _tidied(store: Store, present: set[str]) -> list[tuple[str, ...]]:
 
 
 def is_running(store: Store, batch_id: str) -> bool:
-    """Whether somebody holds the batch's lock now; False where that cannot be found out."""
+    """Whether somebody holds the batch's lock now."""
     claim = Claim(store, batch_id)
     if not claim.folder.exists():
         return False
-    try:
-        free = claim.take()
-    except FeelgoodError:
-        return False  # a store that we may only read
+    free = claim.take()
     claim.release()
     return not free

@@ -1,6 +1,8 @@
 """Batches on a Ray cluster: an extra, for those who have one."""
 
 import contextlib
+import os
+import sys
 import tempfile
 import uuid
 from pathlib import Path
@@ -14,8 +16,15 @@ from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost,
 from feelgood.studies.execute import execute
 from feelgood.studies.store import Store, to_bytes
 
+#: What Ray takes from the environment, once, when it is imported: a cluster of our own listens to
+#: this machine alone, and asks those who call for its token.
+OWN_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
 
-def _import_ray() -> Any:
+
+def _import_ray(own_cluster: bool) -> Any:
+    if own_cluster and "ray" not in sys.modules:
+        for name, value in OWN_CLUSTER.items():
+            os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError:
@@ -53,7 +62,7 @@ class RayEngine(Engine):
     def __init__(
         self, *, workers: int | None = None, address: str | None = None, checkpoint_every: float
     ) -> None:
-        self._ray = _import_ray()
+        self._ray = _import_ray(own_cluster=address is None)
         self._workers, self._address, self._every = workers, address, checkpoint_every
         self._running: dict[Any, Batch] = {}
         self._ours = False
@@ -64,17 +73,14 @@ class RayEngine(Engine):
         ray = self._ray
         if not ray.is_initialized():
             try:
-                where: dict[str, Any] = {"address": self._address}
-                if self._address is None:
-                    # A cluster of our own, never one that some file or variable names; it
-                    # listens to this machine alone.
-                    where = {
-                        "address": "local",
-                        "_node_ip_address": "127.0.0.1",
-                        "include_dashboard": False,
-                    }
+                # Without an address a cluster of our own, never one that some file or variable
+                # names.
                 ray.init(
-                    **where, log_to_driver=False, logging_level="ERROR", configure_logging=False
+                    address=self._address or "local",
+                    include_dashboard=None if self._address else False,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    configure_logging=False,
                 )
             except (ConnectionError, RuntimeError, ValueError) as error:
                 place = self._address or "a new local cluster"
