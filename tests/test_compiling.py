@@ -110,6 +110,28 @@ def test_the_users_own_cache_is_left_alone(
     assert not (tmp_path / "feelgood").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owners here")
+def test_programs_of_others_are_not_run(
+    cache_setting: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("FEELGOOD_CACHE", str(tmp_path))
+    jax.config.update(cache_setting, None)
+    folder = tmp_path / "programs"
+    folder.mkdir(mode=0o700)
+    folder.chmod(0o777)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+        compiling.keep_compiled_programs()
+    assert jax.config.values[cache_setting] is None
+    assert f"{folder} belongs to another user; set FEELGOOD_CACHE" in capsys.readouterr().err
+    compiling.keep_compiled_programs()
+    assert jax.config.values[cache_setting] == str(folder)
+    assert folder.stat().st_mode & 0o777 == 0o755, "nobody else writes there any more"
+
+
 def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     _, misses, _ = count(tmp_path / "file" / "cache")

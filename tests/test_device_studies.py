@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 from test_resume import _workers, arrays, assert_same_bytes
 
+from feelgood import resuming
 from feelgood.errors import FeelgoodError
 from feelgood.grouping import on_cores
 from feelgood.memory import GIB, VARIABLE, memory_limit
@@ -25,9 +26,9 @@ from feelgood.simulate import Outcome, simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines import Event, LocalEngine, Note
+from feelgood.studies.engines.base import in_words
 from feelgood.studies.running import Watcher, run_study
 from feelgood.studies.spec import Study, plan_cells
-from feelgood.studies.worker import _in_words
 from feelgood.testbeds import Linear
 from feelgood.types import Spec
 
@@ -67,6 +68,40 @@ def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
         np.array_equal(found[k], saved[k]) and found[k].dtype == saved[k].dtype for k in saved
     )
     assert FolderCheckpoints(tmp_path).load(1) is None
+
+
+class Kept(dict[int, dict[str, np.ndarray]]):
+    """Checkpoints in memory, saved at every chance."""
+
+    saves = 0
+    load = dict.get
+
+    def due(self, group: int) -> bool:
+        return True
+
+    def save(self, group: int, arrays: Mapping[str, np.ndarray]) -> None:
+        self.saves += 1
+        self[group] = dict(arrays)
+
+
+@pytest.mark.parametrize("change", ["another version", "another layout", "none"])
+def test_a_checkpoint_of_another_version_or_layout_counts_as_absent(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play(kept: Kept) -> np.ndarray:
+        uniform = AGENTS["uniform"].build()
+        testbed = TESTBEDS["linear-20"].build()
+        return simulate(testbed, uniform, rounds=30, seeds=[0], checkpoints=kept).final_regret
+
+    kept = Kept()
+    regret, before = play(kept), kept.saves
+    if change == "another version":
+        monkeypatch.setattr(resuming, "version", lambda name: "0.0")
+    elif change == "another layout":
+        kept[0] = {name: a for name, a in kept[0].items() if not name.startswith("leaf.")}
+        kept[0][resuming.LAYOUT] = np.asarray("as it was")
+    np.testing.assert_array_equal(play(kept), regret)
+    assert (kept.saves == before) == (change == "none"), "what is finished is not saved again"
 
 
 @pytest.mark.parametrize("where", [0, 40, -40])
@@ -184,8 +219,10 @@ def test_a_memory_that_is_no_number_is_refused(text: str, monkeypatch: pytest.Mo
 
 def test_a_device_without_memory_left_says_what_to_do() -> None:
     error = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12345 bytes.")
-    assert f"run it again with {VARIABLE} set to fewer GiB" in _in_words(error)
-    assert _in_words(RuntimeError("else")) == "RuntimeError: else"
+    assert f"run it again with {VARIABLE} set to fewer GiB" in in_words(error)
+    assert in_words(RuntimeError("else\nand more")) == "RuntimeError: else"
+    assert in_words(RuntimeError()) == "RuntimeError"
+    assert in_words(FeelgoodError("A sentence.")) == "A sentence."
 
 
 # ---- workers --------------------------------------------------------------------------------

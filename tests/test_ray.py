@@ -1,12 +1,18 @@
 """The Ray engine: a cluster of two nodes, one of which dies in the middle."""
 
+import errno
+import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from feelgood.errors import FeelgoodError
 from feelgood.studies import Store, Study, plan_cells, run_study
+from feelgood.studies.batches import Batch
+from feelgood.studies.engines.ray import RayEngine
 from feelgood.studies.store import PROVENANCE
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'feelgood[ray]'")
@@ -75,3 +81,69 @@ def test_a_node_that_dies_has_its_batch_run_elsewhere(tmp_path: Path) -> None:
         one, other = (s.table([cell]).drop_columns(list(PROVENANCE)) for s in (local, ray))
         assert one.num_rows == SEEDS
         assert one.equals(other)
+
+
+PLUGIN = """
+from feelgood.policies import Uniform
+from feelgood.protocols import AGENTS
+
+@AGENTS.register("mute")
+class Mute(Uniform):
+    '''Fails without a word.'''
+
+    def init(self, key, spec, shape=()):
+        raise RuntimeError
+"""
+#: A variable names a cluster that is gone; a study without an address must not look for it.
+ALONE = """
+import json, sys
+from feelgood.studies import Watcher, read_study, run_study
+
+def look(batch):
+    import ray
+    nodes.extend(node["NodeManagerAddress"] for node in ray.nodes())
+
+given = read_study(sys.argv[1])
+nodes = []
+watcher = Watcher(started=look)
+outcome = run_study(given.study, given.store, engine="ray", workers=1, watcher=watcher)
+print(json.dumps([outcome.done, outcome.failures, sorted(set(nodes))]))
+"""
+
+
+@pytest.mark.slow
+def test_alone_it_starts_its_own_cluster_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "mute.py").write_text(PLUGIN)
+    file = tmp_path / "s.toml"
+    file.write_text(
+        'plugins = ["mute.py"]\nrounds = 20\nseeds = 1\ntestbeds = ["linear-20"]\n'
+        'agents = ["mute", "uniform"]\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "RAY_ADDRESS": "192.0.2.77:6379"},
+    )
+    assert done.returncode == 0, done.stderr
+    finished, failures, nodes = json.loads(done.stdout.splitlines()[-1])
+    assert finished == 1
+    assert failures == {"mute on linear-20, 1 chains": "RuntimeError"}
+    assert nodes == ["127.0.0.1"]
+
+
+def test_a_full_disk_at_the_token_gets_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (cell,) = plan_cells("linear-20", "uniform", rounds=20, seeds=1)
+    engine = object.__new__(RayEngine)
+    engine._store, engine._token = Store(tmp_path / "s"), "driver-1"
+
+    def full(*words: object, **options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "touch", full)
+    with pytest.raises(FeelgoodError, match=r"cannot write .*driver-1 .*free some space"):
+        engine.submit(Batch((cell,)))

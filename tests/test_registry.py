@@ -1,10 +1,14 @@
 """Names to builders."""
 
+import sys
+from pathlib import Path
+
 import equinox as eqx
 import jax
 import pytest
 
 from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.plugins import load_plugins
 from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.registry import Registry
 from feelgood.settings import setting
@@ -38,9 +42,115 @@ def test_a_registered_class_is_built_by_name_and_settings(registry: Registry[Thi
         entry.build({"size": -1})
 
 
+class OtherThing(Thing):
+    """Another thing."""
+
+
 def test_a_taken_name_is_refused(registry: Registry[Thing]) -> None:
     with pytest.raises(FeelgoodError, match="the thing name 'small' is taken"):
-        registry.register("small")(Thing)
+        registry.register("small")(OtherThing)
+    assert registry["small"].doc == "A thing."
+
+
+def test_the_same_thing_again_replaces_itself(registry: Registry[Thing]) -> None:
+    registry.register("large")(OtherThing)
+    registry.register("small", "As it is now.")(Thing)
+    assert registry["small"].doc == "As it is now."
+    assert registry.names() == ("small", "large")
+
+
+CELL = '''
+@things.register("mine")
+class Mine(Thing):
+    """{}"""
+'''
+
+
+def test_a_notebook_cell_may_run_twice(registry: Registry[Thing]) -> None:
+    """The definition of a cell has no file: it is known by its module and its name."""
+    notebook = {"__name__": "__main__", "things": registry, "Thing": Thing}
+    for text in ("As it was.", "As it is."):
+        exec(CELL.format(text), notebook)
+    assert registry["mine"].doc == "As it is."
+    with pytest.raises(FeelgoodError, match="the thing name 'mine' is taken"):
+        exec(CELL.format("").replace("Mine", "Yours"), notebook)
+
+
+PLUGIN = '''
+from feelgood.policies import LinTS
+from feelgood.protocols import AGENTS
+
+@AGENTS.register("{name}")
+class Mine(LinTS):
+    """{doc}"""
+'''
+
+
+@pytest.fixture
+def few_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten after it."""
+    monkeypatch.setattr(AGENTS, "_families", dict(AGENTS._families))
+    monkeypatch.setattr(AGENTS, "_digests", {})
+
+
+@pytest.mark.usefixtures("few_agents")
+def test_a_plugin_is_loaded_again_only_when_it_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN.format(name="mine", doc="As it was."))
+    load_plugins([str(file)])
+    first, digest = type(AGENTS["mine"].build()), AGENTS.digest("mine")
+    load_plugins([str(file)])
+    assert type(AGENTS["mine"].build()) is first, "its programs need not be compiled again"
+    file.write_text(PLUGIN.format(name="mine", doc="As it is.."))
+    load_plugins([str(file)])
+    assert AGENTS["mine"].doc == "As it is.."
+    assert AGENTS.digest("mine") not in (digest, None)
+    other = tmp_path / "folder" / "mine.py"
+    other.parent.mkdir()
+    other.write_text(file.read_text())
+    with pytest.raises(FeelgoodError, match="the agent name 'mine' is taken"):
+        load_plugins([str(other)])
+
+
+@pytest.mark.usefixtures("few_agents")
+def test_a_plugin_takes_no_place_of_another_module(tmp_path: Path) -> None:
+    import types
+
+    file = tmp_path / "types.py"
+    file.write_text(PLUGIN.format(name="typed", doc="A file with a bad name."))
+    load_plugins([str(file)])
+    assert "typed" in AGENTS
+    assert sys.modules["types"] is types
+    broken = tmp_path / "broken.py"
+    broken.write_text("raise KeyError")
+    before = set(sys.modules)
+    with pytest.raises(FeelgoodError, match=r"could not be imported \(KeyError\): mend it"):
+        load_plugins([str(broken)])
+    assert set(sys.modules) == before
+
+
+@pytest.mark.usefixtures("few_agents")
+def test_the_source_of_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file stands for itself, a package for all its files, and ours for nothing."""
+    assert AGENTS.digest("lints") is None and TESTBEDS.digest("linear-20") is None
+    assert AGENTS.digest("nothing") is None
+    package = tmp_path / "some_agents"
+    package.mkdir()
+    (package / "__init__.py").write_text("from some_agents import one")
+    (package / "helper.py").write_text("x = 1")
+    (package / "one.py").write_text(PLUGIN.format(name="packed", doc="Of a package."))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def digest() -> str | None:
+        for name in [n for n in sys.modules if n.startswith("some_agents")]:
+            monkeypatch.delitem(sys.modules, name)
+        load_plugins(["some_agents"])
+        return AGENTS.digest("packed")
+
+    first = digest()
+    assert first is not None and digest() == first
+    (package / "helper.py").write_text("x = 2")
+    assert digest() != first
 
 
 def test_a_name_that_another_family_understands_is_refused() -> None:

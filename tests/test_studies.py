@@ -1,9 +1,11 @@
 """Studies: files that are checked, cells named by what they are, a store that others can read."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +13,31 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pytest
+from rich.console import Console
+from rich.progress import Progress
 
-from feelgood import FeelgoodError
+import feelgood.testbeds.rows as rows_module
+from feelgood import FeelgoodError, datasets
 from feelgood.cli import main
+from feelgood.cli.progress import _Bars, study_watcher
+from feelgood.cli.study import check_outcome
 from feelgood.paper.reproducing import plan_rows
 from feelgood.paper.tables import rows
 from feelgood.parquet import read_parquet
+from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.results import AgentResult
-from feelgood.studies import Cell, Store, Study, plan_cells, read_study, run_study
-from feelgood.studies.batches import Claim, is_running, make_batches, plan
-from feelgood.studies.spec import SEED_BLOCK, seed_blocks
+from feelgood.studies import (
+    Cell,
+    Store,
+    Study,
+    StudyOutcome,
+    Watcher,
+    plan_cells,
+    read_study,
+    run_study,
+)
+from feelgood.studies.batches import Batch, Claim, is_running, make_batches, plan
+from feelgood.studies.spec import SEED_BLOCK, outline, seed_blocks
 from feelgood.studies.store import merge_seeds
 
 GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
@@ -98,6 +115,16 @@ MALFORMED = {
     "store-empty": (GOOD + 'store = ""\n', "store = ''"),
     "plugin-outside": (GOOD + 'plugins = ["../evil.py"]\n', "plugins = '../evil.py'"),
     "plugin-absent": (GOOD + 'plugins = ["not_there_at_all"]\n', "could not be imported"),
+    "number-of-5000-digits": (GOOD.replace("50", "9" * 5000), "a whole number is too large"),
+    "number-of-4000-digits": (GOOD.replace("50", "9" * 4000), "key 'rounds': a whole number is"),
+    "number-nested": (
+        'testbeds = ["linear-20"]\n[agents.lints]\neta = [1, ' + "9" * 4301 + "]\n",
+        "a whole number is too large",
+    ),
+    "number-in-hex": (
+        'testbeds = ["linear-20"]\n[agents.lints]\neta = [1, 0x' + "f" * 9000 + "]\n",
+        "key 'agents.lints.eta': a whole number is too large",
+    ),
     "too-deep": (DEEP, "nested too deeply"),
     "too-large": ("#" * 2_000_000, "bytes are too many"),
 }
@@ -311,12 +338,12 @@ def test_plans_that_were_begun_are_taken_up_again(tmp_path: Path) -> None:
     cells = plan_cells("linear-20", "lints", rounds=50, seeds=30)
     first = plan(store, cells, "cpu", ())
     assert [b.id for b in plan(store, cells, "gpu", ())] == [b.id for b in first]
-    claim = Claim(store, first[0])
+    claim = Claim(store, first[0].id)
     assert claim.take()
-    assert is_running(store, first[0])
-    assert not Claim(store, first[0]).take()
+    assert is_running(store, first[0].id)
+    assert not Claim(store, first[0].id).take()
     claim.release()
-    assert not is_running(store, first[0])
+    assert not is_running(store, first[0].id)
 
 
 def test_seeds_merge_in_order_and_once(finished: tuple[Study, Store]) -> None:
@@ -371,6 +398,224 @@ def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(tmp_path: Path) -
     assert "lints" in done.stdout
 
 
+# ---- plug-ins -------------------------------------------------------------------------------
+
+OWN_AGENT = (Path(__file__).parents[1] / "docs" / "adding-an-agent.md").read_text()
+OWN_AGENT = OWN_AGENT.split("```python title=boltzmann.py\n")[1].split("```")[0]
+OWN_STUDY = """
+plugins = ["boltzmann.py"]
+rounds = 30
+seeds = 2
+testbeds = ["wheel-0.5", "linear-20"]
+agents = ["boltzmann", "uniform", "epsgreedy-tabular"]
+"""
+
+
+@pytest.fixture
+def own_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a plug-in registers is forgotten after the test."""
+    monkeypatch.setattr(AGENTS, "_families", dict(AGENTS._families))
+    monkeypatch.setattr(AGENTS, "_digests", dict(AGENTS._digests))
+
+
+@pytest.mark.usefixtures("own_agent")
+def test_a_study_with_ones_own_agent_and_what_becomes_of_it_when_that_is_edited(
+    tmp_path: Path,
+) -> None:
+    """Six batches, more than there are workers; then only the edited agent runs again."""
+    plugin, file = tmp_path / "boltzmann.py", tmp_path / "s.toml"
+    plugin.write_text(OWN_AGENT)
+    file.write_text(OWN_STUDY)
+    done = _feelgood("study", "run", str(file), "--workers", "2")
+    assert done.returncode == 0, done.stderr
+    assert "6 of 6 batches, 100 %" in done.stderr and "failed" not in done.stderr
+    before = read_study(file)
+    assert all(bool(cell.code) == (cell.agent == "boltzmann") for cell in before.study.cells)
+
+    plugin.write_text(OWN_AGENT.replace("setting(0.5", "setting(0.5 * 1.0"))
+    given = read_study(file)
+    started: list[str] = []
+    outcome = run_study(
+        given.study,
+        given.store,
+        workers=1,
+        watcher=Watcher(started=lambda batch: started.append(batch.cells[0].agent)),
+    )
+    assert (outcome.done, outcome.failures) == (6, {})
+    assert started == ["boltzmann", "boltzmann"]
+    said: list[str] = []
+    store = Store(given.store, notify=said.append)
+    assert len(store.present()) == 8
+    assert len(store.results()) == 6 and len(store.results(before.study.cells)) == 6
+    (sentence,) = said
+    assert sentence.endswith(
+        "runs by an earlier version of a plug-in are left out: boltzmann on linear-20, "
+        "boltzmann on wheel-0.5."
+    )
+    both = [store.read(cell.id) for study in (before, given) for cell in study.study.cells]
+    assert len(merge_seeds(both)) == 8, "two versions are never one mean"
+
+
+@pytest.mark.usefixtures("own_agent")
+def test_a_plugin_that_changes_after_planning_is_not_run(tmp_path: Path) -> None:
+    plugin, file = tmp_path / "boltzmann.py", tmp_path / "s.toml"
+    plugin.write_text(OWN_AGENT)
+    file.write_text(OWN_STUDY.replace('"linear-20"', "").replace(', "uniform"', ""))
+    given = read_study(file)
+    plugin.write_text(OWN_AGENT + "\n")
+    outcome = run_study(given.study, given.store, workers=1)
+    assert outcome.done == 1
+    (reason,) = outcome.failures.values()
+    assert "agent 'boltzmann' is another one here than when the study was planned" in reason
+
+
+def test_progress_after_failures() -> None:
+    cells = plan_cells("linear-20", "uniform", rounds=50, seeds=30)
+    first, second, third = (Batch((cell,)) for cell in cells)
+    text = io.StringIO()
+    with study_watcher(Console(file=text, width=200)) as watch:
+        watch.planned([first, second, third], 0, 3)
+        for batch in (first, second, third):
+            watch.started(batch)
+            watch.progress(batch, 100)
+        watch.failed(first, "no luck")
+        watch.failed(third, "no luck")
+        watch.finished(second)
+    assert "3 of 3 batches (2 failed), 100 %" in text.getvalue().splitlines()[-1]
+    assert "left" not in text.getvalue().splitlines()[-1]
+    bars = Progress(console=Console(file=io.StringIO()))
+    shown = _Bars(bars, bars.console)
+    shown.planned([first, second], 0, 2)
+    shown.started(first)
+    shown.progress(first, 100)
+    shown.failed(first, "no luck")
+    (overall,) = bars.tasks
+    assert (overall.completed, overall.total) == (0, second.chain_rounds)
+    with pytest.raises(FeelgoodError) as caught:
+        check_outcome(StudyOutcome(1, 2, {"uniform on linear-20, 10 chains": "no luck."}))
+    assert str(caught.value) == (
+        "2 of 3 cells could not be run; the first were uniform on linear-20, 10 chains: no luck."
+    )
+
+
+# ---- workers --------------------------------------------------------------------------------
+
+
+def _before_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Have Python run this in workers before it runs them, as a `sitecustomize` does."""
+    lines = text.replace("\n", "\n    ")
+    (folder / "sitecustomize.py").write_text(
+        f"import os, signal, sys\nif 'feelgood.studies.worker' in sys.orig_argv:\n    {lines}\n"
+    )
+    before = os.environ.get("PYTHONPATH", "")
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}{before}")
+
+
+def test_what_a_worker_prints_of_itself_disturbs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    printing = "print('hello {}')\nos.write(1, b'\\xff no line')"
+    _before_workers(tmp_path, monkeypatch, printing)
+    study = Study("s", tuple(plan_cells("linear-20", "uniform", rounds=20, seeds=1)))
+    assert run_study(study, tmp_path / "s", workers=1).done == 1
+    assert "hello {}" in capfd.readouterr().err
+
+
+def test_a_worker_killed_while_it_starts_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = f"if not os.path.exists({str(tmp_path / 'once')!r}):\n"
+    once += f"    open({str(tmp_path / 'once')!r}, 'w').close()\n    os.kill(os.getpid(), 9)"
+    _before_workers(tmp_path, monkeypatch, once)
+    study = Study("s", tuple(plan_cells("linear-20", "uniform", rounds=20, seeds=1)))
+    assert run_study(study, tmp_path / "s", workers=1).done == 1
+    other = Study("s", tuple(plan_cells("linear-20", "uniform", rounds=21, seeds=1)))
+    _before_workers(tmp_path, monkeypatch, "os.kill(os.getpid(), 9)")
+    with pytest.raises(FeelgoodError, match="ended by signal 9 while it started, 3 times"):
+        run_study(other, tmp_path / "s", workers=1)
+    _before_workers(tmp_path, monkeypatch, "os._exit(7)")
+    with pytest.raises(FeelgoodError, match="ended with code 7 while it started"):
+        run_study(other, tmp_path / "s", workers=1)
+
+
+# ---- large studies, and planning without the data -------------------------------------------
+
+LARGE = """
+import resource, sys, time
+from feelgood.studies import Store, read_study
+from feelgood.studies.batches import plan
+
+began = time.monotonic()
+given = read_study(sys.argv[1])
+store = Store(given.store)
+batches = plan(store, given.study.cells, "cpu", ())
+seconds = time.monotonic() - began
+megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(len(given.study.cells), len(batches), seconds, megabytes)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("many", ["seeds", "settings"])
+def test_a_hundred_thousand_cells_are_planned_in_seconds(tmp_path: Path, many: str) -> None:
+    file = tmp_path / "large.toml"
+    text = 'rounds = 100\ntestbeds = ["linear-20"]\n[agents.fglmcts]\n'
+    text += f"eta = {[i + 1 for i in range(10 if many == 'seeds' else 100)]}\n"
+    text += "" if many == "seeds" else f"lam = {[i / 200 for i in range(200)]}\n"
+    file.write_text(f"seeds = {100_000 if many == 'seeds' else 50}\n" + text)
+    command = [sys.executable, "-c", LARGE, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    cells, batches, seconds, megabytes = map(float, done.stdout.split())
+    assert (cells, batches) == (100_000, 20_000)
+    assert seconds < 10
+    assert megabytes < 300
+    assert len(list(tmp_path.rglob("*"))) < 10
+
+
+def test_ten_thousand_cells_are_one_file(tmp_path: Path) -> None:
+    cells = plan_cells("linear-20", "uniform", rounds=100, seeds=100_000)
+    study = Study("large", tuple(cells))
+    store = Store(tmp_path / "s")
+    began = time.monotonic()
+    batches = plan(store, study.cells, "cpu", ())
+    assert time.monotonic() - began < 5, "a tenth of a second or two, on a busy machine"
+    assert (len(study.cells), len(batches)) == (10_000, 2_000)
+    assert [b.id for b in plan(store, study.cells, "cpu", ())] == [b.id for b in batches]
+    assert len(list(store.path.rglob("*"))) < 5
+
+
+STORED = (
+    *("adult", "covertype", "magic", "mushroom", "mushroom-risky", "shuttle"),
+    *("mnist", "cifar10", "jester", "financial", "restaurant"),
+)
+LARGE_DATA = ("covertype", "mnist", "cifar10")
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_planning_reads_no_dataset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "located", Path)
+    monkeypatch.setattr(rows_module, "located", Path)
+
+    def read(*words: object) -> None:
+        raise AssertionError("a dataset was read")
+
+    monkeypatch.setattr(datasets, "read_archive", read)
+    cells = plan_cells(name, "lints", preset="paper", seeds=1)
+    assert make_batches(cells, "cpu", ())
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE_DATA)) for n in STORED]
+)
+def test_declared_shapes_are_those_of_the_data(name: str) -> None:
+    if datasets.find(name.removesuffix("-risky")) is None:
+        pytest.skip(f"the dataset {name} is not here")
+    for preprocess in ("paper", "standard"):
+        resolved, spec, rounds = outline(name, {"preprocess": preprocess})
+        testbed = TESTBEDS[name].build(resolved)
+        assert (spec, rounds) == (testbed.spec, testbed.rounds)
+
+
 def test_unknown_engines_and_absent_ray_get_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,8 +625,9 @@ def test_unknown_engines_and_absent_ray_get_one_sentence(
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(FeelgoodError, match=r"pip install 'feelgood\[ray\]'"):
         run_study(study, tmp_path / "s", engine="ray")
-    with pytest.raises(FeelgoodError, match="use at least 1"):
-        run_study(study, tmp_path / "s", workers=0)
+    for engine in ("local", "ray"):
+        with pytest.raises(FeelgoodError, match="-1 workers cannot run anything: use at least 1"):
+            run_study(study, tmp_path / "s", engine=engine, workers=-1)
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")

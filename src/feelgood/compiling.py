@@ -48,12 +48,32 @@ def keep_compiled_programs() -> None:
     if jax.config.values["jax_compilation_cache_dir"] is None:
         folder = cache_folder() / "programs"
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            trusted = _is_ours_alone(folder)
         except OSError:
             return  # a read-only home costs compile time, nothing else
+        if not trusted:
+            print(
+                f"feelgood: compiled programs are not kept: {folder} belongs to another user; set "
+                "FEELGOOD_CACHE to a folder of your own.",
+                file=sys.stderr,
+            )
+            return
         jax.config.update("jax_compilation_cache_dir", str(folder))
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def _is_ours_alone(folder: Path) -> bool:
+    """Whether nobody else can put programs there for us to run; from now on they cannot."""
+    if not hasattr(os, "getuid"):
+        return True
+    found = folder.stat()
+    if found.st_uid != os.getuid():
+        return False
+    if found.st_mode & 0o022:
+        folder.chmod(found.st_mode & 0o755)
+    return True
 
 
 def _shape_of(leaf: Any) -> Any:

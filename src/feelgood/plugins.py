@@ -1,5 +1,6 @@
 """Files and modules outside the package that register agents and testbeds."""
 
+import hashlib
 import importlib
 import importlib.util
 import sys
@@ -7,26 +8,50 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from feelgood.errors import FeelgoodError
+from feelgood.registry import DIGEST, digest_of
 
 
 def load_plugins(plugins: Sequence[str] | None) -> None:
-    """Import the files and modules that register more agents and testbeds."""
+    """Import the files and modules that register more agents and testbeds.
+
+    A file that was loaded before is loaded again only if it has changed; what it registers then
+    replaces what it registered before.
+    """
     for plugin in plugins or ():
-        path = Path(plugin)
         try:
-            if path.suffix == ".py":
-                spec = importlib.util.spec_from_file_location(path.stem, path)
-                if spec is None or spec.loader is None or not path.exists():
-                    raise FeelgoodError(f"plugin file '{plugin}' does not exist: check the path.")
-                module = importlib.util.module_from_spec(spec)
-                sys.modules[path.stem] = module
-                spec.loader.exec_module(module)
+            if Path(plugin).suffix == ".py":
+                _load_file(plugin)
             else:
                 importlib.import_module(plugin)
         except FeelgoodError:
             raise
         except Exception as error:
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise FeelgoodError(
-                f"plugin '{plugin}' could not be imported ({type(error).__name__}: {error}): "
-                "mend it or leave it out."
+                f"plugin '{plugin}' could not be imported ({said}): mend it or leave it out."
             ) from error
+
+
+def _load_file(plugin: str) -> None:
+    path = Path(plugin).resolve()
+    # A name that no other module has: `types.py` must not stand in for Python's own `types`.
+    place = hashlib.sha256(str(path).encode()).hexdigest()[:12]
+    name = f"feelgood_plugin_{place}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or not path.exists():
+        raise FeelgoodError(f"plugin file '{plugin}' does not exist: check the path.")
+    content = path.read_bytes()
+    digest, before = digest_of(content), sys.modules.get(name)
+    if before is not None and getattr(before, DIGEST, None) == digest:
+        return
+    module = importlib.util.module_from_spec(spec)
+    setattr(module, DIGEST, digest)
+    sys.modules[name] = module
+    try:
+        # What runs is what was hashed, and never an older compiled copy.
+        exec(compile(content, str(path), "exec"), module.__dict__)
+    except BaseException:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
+        raise

@@ -6,9 +6,13 @@ names it knows through `parse`, so that adding one is one decorator in one file.
 """
 
 import dataclasses
+import hashlib
 import importlib
+import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from feelgood.errors import FeelgoodError, did_you_mean
@@ -16,11 +20,57 @@ from feelgood.settings import Setting, check_settings, settings_of
 
 T = TypeVar("T")
 
+#: Our own package. Its code is not part of a cell's identity: `RESULTS_VERSION` stands for it.
+_OWN = __name__.partition(".")[0]
+#: A module that was read by us holds the SHA-256 of what was read under this name.
+DIGEST = "__feelgood_digest__"
+
 
 def import_modules(package: str, path: Iterable[str]) -> None:
     """Import every module of a package, so that a new file registers what is in it."""
     for module in pkgutil.iter_modules(path):
         importlib.import_module(f"{package}.{module.name}")
+
+
+def _place(defined: Any) -> tuple[str, str]:
+    """Where a class or function is defined: its file, or its module in a notebook, and its name."""
+    module = getattr(defined, "__module__", None) or ""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    name = getattr(defined, "__qualname__", type(defined).__qualname__)
+    return (str(Path(file).resolve()) if file else module), name
+
+
+def _digest(defined: Any) -> str | None:
+    """SHA-256 of the source that defines a class or function; None for our own package.
+
+    That source is its file, or all Python files of the package that it belongs to. What is defined
+    in a notebook is known by its own lines.
+    """
+    name = getattr(defined, "__module__", None) or ""
+    top = sys.modules.get(name.partition(".")[0])
+    module = sys.modules.get(name)
+    if top is None or module is None or top.__name__ == _OWN:
+        return None
+    known = getattr(module, DIGEST, None)
+    if known is not None:
+        return str(known)
+    try:
+        folders = sorted(getattr(top, "__path__", ()))
+        files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
+        if not folders:
+            file = getattr(module, "__file__", None)
+            files = [Path(file)] if file else []
+        parts = [file.read_bytes() for file in files] or [inspect.getsource(defined).encode()]
+    except (OSError, TypeError):
+        return None
+    return digest_of(*parts)
+
+
+def digest_of(*parts: bytes) -> str:
+    """SHA-256 of the contents of some files, in this order."""
+    if len(parts) > 1:
+        parts = tuple(hashlib.sha256(part).digest() for part in parts)
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +81,9 @@ class Entry(Generic[T]):
     doc: str
     settings: Mapping[str, Setting]
     make: Callable[[Mapping[str, Any]], T]
+    #: Of a testbed that takes long to build: its `spec` and `rounds` for these settings, found in
+    #: a quicker way, or None.
+    outline: Callable[[Mapping[str, Any]], Any] | None = None
 
     def build(self, values: Mapping[str, Any] | None = None) -> T:
         """The object, with `values` checked and everything else at its default."""
@@ -46,7 +99,8 @@ class Family(Generic[T]):
     """A group of names that one piece of code understands.
 
     `names` are those that a listing shows; `more_names` are shown on request; `parse` may
-    understand others still.
+    understand others still. `defined` is the class or function that it is about, `parse` where
+    there is none: registering it again, from the same file or notebook, replaces the family.
     """
 
     label: str
@@ -54,10 +108,13 @@ class Family(Generic[T]):
     parse: Callable[[str], Entry[T] | None]
     names: tuple[str, ...]
     more_names: tuple[str, ...] = ()
+    defined: Any = None
 
 
 class Registry(Generic[T]):
-    """Names to entries. A duplicate is refused; an unknown name gets "did you mean".
+    """Names to entries. The same thing again replaces itself; another under its name is refused.
+
+    An unknown name gets "did you mean".
 
     `package` is the package whose modules register things; it is imported at the first look.
     """
@@ -66,15 +123,33 @@ class Registry(Generic[T]):
         self.kind = kind
         self._package = package
         self._families: dict[str, Family[T]] = {}
+        self._digests: dict[str, str | None] = {}
 
     def add(self, family: Family[T]) -> None:
-        """Add a family; its names must be new."""
-        for name in family.names:
-            if name in self._families or self._find(name) is not None:
+        """Add a family; its names must be new, or its own from an earlier time."""
+        before = self._families.get(family.label)
+        same = before is not None and self._where(before) == self._where(family)
+        for name in (family.label, *family.names):
+            owner = self._family_of(name) or self._families.get(name)
+            if owner is not None and not (same and owner is before):
                 raise FeelgoodError(
                     f"the {self.kind} name '{name}' is taken: register under another name."
                 )
         self._families[family.label] = family
+        self._digests.pop(family.label, None)
+
+    @staticmethod
+    def _where(family: Family[T]) -> tuple[str, str]:
+        return _place(family.defined or family.parse)
+
+    def digest(self, name: str) -> str | None:
+        """SHA-256 of the source behind a name that a plug-in registered; None for our own."""
+        family = self._family_of(name)
+        if family is None:
+            return None
+        if family.label not in self._digests:
+            self._digests[family.label] = _digest(family.defined or family.parse)
+        return self._digests[family.label]
 
     def register(self, name: str, doc: str | None = None) -> Callable[[type[T]], type[T]]:
         """Class decorator: register a class under one fixed name."""
@@ -82,7 +157,7 @@ class Registry(Generic[T]):
         def decorate(cls: type[T]) -> type[T]:
             text = doc or (cls.__doc__ or name).strip().splitlines()[0]
             entry = Entry(name, text, settings_of(cls), lambda values: cls(**values))
-            self.add(Family(name, text, lambda n: entry if n == name else None, (name,)))
+            self.add(Family(name, text, lambda n: entry if n == name else None, (name,), (), cls))
             return cls
 
         return decorate
@@ -113,8 +188,8 @@ class Registry(Generic[T]):
         return entry
 
     def _find(self, name: str) -> Entry[T] | None:
-        for family in self.families():
-            entry = family.parse(name)
-            if entry is not None:
-                return entry
-        return None
+        family = self._family_of(name)
+        return None if family is None else family.parse(name)
+
+    def _family_of(self, name: str) -> Family[T] | None:
+        return next((f for f in self.families() if f.parse(name) is not None), None)

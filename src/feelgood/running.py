@@ -127,7 +127,20 @@ def resolve_variants(
 ) -> list[Values]:
     """All settings of each variant of an agent, checked; lists among `values` make a grid."""
     every = _with_preset(preset, agent, values, testbed, spec, rounds)
-    return [variant.settings for variant in _variants(agent, every)]
+    grid = list(itertools.islice(_grid(every), MAX_VARIANTS + 1))
+    if not 0 < len(grid) <= MAX_VARIANTS:
+        _variants(agent, every)  # says what is wrong with it
+    entry, seen = AGENTS[agent], set()
+    resolved: list[Values] = []
+    for one in grid:
+        settings = entry.resolve(one)
+        # Which numbers do not matter to whether an agent can be built, but whether they are 0.
+        kind = tuple(v > 0 if isinstance(v, float) else v for v in settings.values())
+        if kind not in seen:
+            seen.add(kind)
+            entry.build(one)
+        resolved.append(settings)
+    return resolved
 
 
 def build_testbed(which: str | Testbed, values: Values) -> tuple[str, Testbed, Values]:

@@ -43,7 +43,7 @@ from feelgood.lifting import Lifted, has_method, stack_settings
 from feelgood.memory import memory_limit, say
 from feelgood.metrics import Tally, effective_sample_size
 from feelgood.protocols import Policy, Testbed
-from feelgood.resuming import OfTheseChains
+from feelgood.resuming import OfTheseChains, OfThisLayout
 from feelgood.types import Spec
 
 #: Draws with the final data from which the effective sample size is estimated.
@@ -386,6 +386,8 @@ class _GroupRun:
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
         tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
         measured = _Measured(along, self.rounds, self.chains)
+        if checkpoints is not None:
+            checkpoints = OfThisLayout(checkpoints, playing, tally.save(), measured.save())
         saved = checkpoints.load(index) if checkpoints is not None else None
         if saved is not None:
             playing = self._restored(playing, saved)

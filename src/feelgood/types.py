@@ -57,7 +57,6 @@ class Status(enum.Enum):
 
     OK = "finished"
     DIVERGED = "the sampled parameters became infinite or NaN"
-    INTERRUPTED = "stopped before the last round"
 
     @property
     def message(self) -> str:

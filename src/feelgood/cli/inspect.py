@@ -112,7 +112,7 @@ def doctor() -> None:
 
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]
-    rows += [(name, version(name)) for name in ("feelgood", "jax", "jaxlib", "equinox", "optax")]
+    rows += [(name, version(name)) for name in ("feelgood", "jax", "jaxlib", "equinox")]
     rows += [(name, version(name)) for name in ("blackjax", "numpy", "pyarrow")]
     rows.append(("devices", ", ".join(f"{d.device_kind} ({d.platform})" for d in jax.devices())))
     rows.append(("cores", str(usable_cores())))

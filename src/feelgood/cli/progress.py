@@ -104,7 +104,12 @@ class _Bars:
         _say_lost(self.console, batch, reason)
 
     def failed(self, batch: Batch, reason: str) -> None:
+        """What it played counts for nothing, and the rest of it will not be played."""
+        assert self.overall is not None
         self._remove(batch)
+        self._count(batch, -self.counted.get(batch.id, 0))
+        total = self.bars.tasks[self.bars.task_ids.index(self.overall)].total or 0
+        self.bars.update(self.overall, total=total - batch.chain_rounds)
         _say_failed(self.console, batch, reason)
 
 
@@ -113,7 +118,7 @@ class _Lines:
 
     def __init__(self, console: Console) -> None:
         self.console = console
-        self.total = self.played = self.batches = self.ended = 0
+        self.total = self.played = self.batches = self.ended = self.lost_for_good = 0
         self.counted: dict[str, int] = {}
         self.began = self.last = time.monotonic()
 
@@ -149,12 +154,13 @@ class _Lines:
     def _line(self, what: str) -> None:
         self.last = time.monotonic()
         spent = self.last - self.began
-        share = self.played / max(self.total, 1)
+        share = self.played / self.total if self.total else 1.0
         left = f", about {duration(spent * (1 - share) / share)} left" if 0 < share < 1 else ""
         rate = self.played / max(spent, 1e-9)
+        failed = f" ({self.lost_for_good} failed)" if self.lost_for_good else ""
         self.console.print(
-            f"{self.ended} of {self.batches} batches, {100 * share:.0f} %, {rate:,.0f} rounds/s"
-            f"{left}: {what}",
+            f"{self.ended} of {self.batches} batches{failed}, {100 * share:.0f} %, "
+            f"{rate:,.0f} rounds/s{left}: {what}",
             markup=False,
         )
 
@@ -168,7 +174,11 @@ class _Lines:
         _say_lost(self.console, batch, reason)
 
     def failed(self, batch: Batch, reason: str) -> None:
+        """What it played counts for nothing, and the rest of it will not be played."""
         self.ended += 1
+        self.lost_for_good += 1
+        self._count(batch, -self.counted.get(batch.id, 0))
+        self.total -= batch.chain_rounds
         _say_failed(self.console, batch, reason)
 
 

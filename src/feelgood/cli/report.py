@@ -10,6 +10,7 @@ from rich.console import Console
 
 from feelgood.cli.app import PluginOption, app
 from feelgood.cli.output import prepare_output, write_atomically
+from feelgood.cli.study import note
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.plugins import load_plugins
 
@@ -25,13 +26,13 @@ CHARTS = (
 PAGE_FILE = "report.html"
 
 
-def read_store(store: Path) -> "list[AgentResult]":
-    """All results of a store; a sentence where there are none."""
+def read_store(store: Path, notify: Callable[[str], None] = note) -> "list[AgentResult]":
+    """All results of a store; a sentence where there are none, and on what had to be left out."""
     from feelgood.studies.store import Store
 
     if not store.is_dir():
         raise FeelgoodError(f"{store} is not a folder: give the folder that a study wrote.")
-    results = Store(store, create=False).results()
+    results = Store(store, create=False, notify=notify).results()
     if not results:
         raise FeelgoodError(
             f"the store {store} has no finished results: run its study first "
@@ -87,7 +88,10 @@ def report(
 
     # The folder of a posterior analysis alone makes a page too.
     alone = is_analysis(store)
-    results = [] if alone else read_store(store)
+    left_out: list[str] = []
+    results = [] if alone else read_store(store, left_out.append)
+    for sentence in left_out:
+        note(sentence)
     analyses = [read_analysis(folder) for folder in ([store] if alone else []) + (posterior or [])]
     target = store / PAGE_FILE if out is None else out
     # The page in the store is made of the store: making it again loses nothing.
@@ -97,7 +101,7 @@ def report(
     from feelgood.report.page import build_page
 
     name = title or store.resolve().name
-    page = build_page(results, name, find_comparisons(results), analyses)
+    page = build_page(results, name, find_comparisons(results), analyses, left_out)
     write_atomically(target, lambda path: path.write_text(page, encoding="utf-8"))
     Console(highlight=False, soft_wrap=True).print(f"wrote {target}", markup=False)
     if open_:

@@ -156,7 +156,8 @@ def reproduce(
     if failures:
         label, reason = next(iter(failures.items()))
         raise FeelgoodError(
-            f"{len(failures)} batch(es) could not be run; the first: {label}: {reason.rstrip('.')}."
+            f"{len(failures)} batches could not be run; the first was {label}: "
+            f"{reason.rstrip('.')}."
         )
 
 

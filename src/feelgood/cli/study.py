@@ -43,6 +43,11 @@ def use_no_accelerator() -> None:
         jax.config.update("jax_platforms", "cpu")
 
 
+def note(sentence: str) -> None:
+    """Say something that the user must know about what is shown."""
+    errors.print(f"feelgood: {sentence}", style="yellow", markup=False)
+
+
 def view() -> Console:
     """Standard output, at a fixed width where it is no terminal."""
     out = Console(highlight=False)
@@ -67,9 +72,10 @@ def run_watched(study: "Study", store: "Store", **options: Any) -> "StudyOutcome
 def check_outcome(outcome: "StudyOutcome") -> None:
     """An error in one sentence if cells could not be run."""
     if outcome.failures:
+        label, reason = next(iter(outcome.failures.items()))
         raise FeelgoodError(
             f"{outcome.missing} of {outcome.done + outcome.missing} cells could not be run; the "
-            f"first: {next(iter(outcome.failures.items()))}."
+            f"first were {label}: {reason.rstrip('.')}."
         )
 
 
@@ -96,7 +102,7 @@ def run_command(
     use_no_accelerator()
     use_data(data)
     given = read_study(file, posterior_every)
-    place = Store(store or given.store)
+    place = Store(store or given.store, notify=note)
     outcome = run_watched(
         given.study,
         place,
@@ -121,13 +127,16 @@ def show_command(
     from feelgood.cli.progress import duration
     from feelgood.grouping import usable_cores
     from feelgood.studies import Store, read_study
+    from feelgood.studies.atomic import reading
     from feelgood.studies.status import status
 
     use_no_accelerator()
     given = read_study(file, posterior_every)
     place = store or given.store
     out = view()
-    if not (place / "manifest.jsonl").exists():
+    with reading(place):
+        begun = place.exists()
+    if not begun:
         out.print(
             f"{given.study.name}: {len(given.study.cells)} cells, none run yet.", markup=False
         )
@@ -137,7 +146,7 @@ def show_command(
         table.add_column(column)
     for column in ("done", "running", "missing", "left, one worker"):
         table.add_column(column, justify="right")
-    lines = list(status(given.study, Store(place)))
+    lines = list(status(given.study, Store(place, create=False, notify=note)))
     for line in lines:
         left = "unknown" if line.left_s is None else duration(line.left_s) if line.left_s else ""
         table.add_row(
@@ -173,7 +182,7 @@ def export_command(
     use_no_accelerator()
     given = read_study(file, posterior_every)
     target = out or Path(f"{given.study.name}.{format_}")
-    place = Store(store or given.store, create=False)
+    place = Store(store or given.store, create=False, notify=note)
     table = place.table(given.study.cells)
     if not table.num_rows:
         raise FeelgoodError(f"{place.path} has no finished cell of this study: run it first.")

@@ -15,8 +15,8 @@ import numpy as np
 from feelgood.errors import FeelgoodError
 from feelgood.paper.tables import Row, missing
 from feelgood.protocols import AGENTS
-from feelgood.running import Seeds, build_testbed, parse_rounds, parse_seeds, resolve_variants
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.running import Seeds, parse_rounds, parse_seeds, resolve_variants
+from feelgood.studies.spec import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store
 
 #: The hidden layers of the two networks.
@@ -157,9 +157,9 @@ def plan_tuning(
 def _cells(
     row: Row, layers: str, horizon: int, rounds: int, seeds: Sequence[int]
 ) -> tuple[Cell, ...]:
-    name, problem, _ = build_testbed(row.testbed, {})
+    _, spec, _ = outline(row.testbed, {})
     values = {**row.settings, "layers": layers}
-    (settings,) = resolve_variants(row.agent, values, row.preset, name, problem.spec, horizon)
+    (settings,) = resolve_variants(row.agent, values, row.preset, row.testbed, spec, horizon)
     return tuple(plan_cells(row.testbed, row.agent, settings=settings, rounds=rounds, seeds=seeds))
 
 

@@ -137,12 +137,17 @@ def build_page(
     title: str = "Results",
     comparisons: Sequence[Comparison] = (),
     analyses: Sequence[Analysis] = (),
+    notices: Sequence[str] = (),
 ) -> str:
-    """The whole page as text; `analyses` of posteriors stand beside the testbeds."""
+    """The whole page as text; `analyses` of posteriors stand beside the testbeds.
+
+    `notices` are sentences that the reader must know first: what was left out.
+    """
     if not results and not analyses:
         raise FeelgoodError("there are no results to report: run something first.")
     parts = {
         "title": html.escape(title),
+        "notices": "".join(f'<p class="notice">{html.escape(said)}</p>' for said in notices),
         "style": _asset("page.css"),
         "data": to_script_json(page_data(results, comparisons, analyses)),
         "vega": _vega(),

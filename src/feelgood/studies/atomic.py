@@ -2,17 +2,27 @@
 
 import contextlib
 import errno
-import fcntl
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
+import filelock
+
 from feelgood.errors import FeelgoodError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class LostWrite(FeelgoodError):
     """The store could not be written: a full disk, a folder taken away, no permission."""
+
+
+def _remedy(error: OSError, usual: str) -> str:
+    if error.errno in _FULL:
+        return "free some space"
+    return "choose a shorter path" if error.errno == errno.ENAMETOOLONG else usual
 
 
 @contextlib.contextmanager
@@ -21,11 +31,23 @@ def reporting(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        remedy = "free some space" if full else "check the folder"
         raise LostWrite(
-            f"cannot write {path} ({error.strerror or error}): {remedy} and run the same command "
-            "again; what is finished is kept."
+            f"cannot write {path} ({error.strerror or error}): "
+            f"{_remedy(error, 'check the folder')} and run the same command again; what is "
+            "finished is kept."
+        ) from error
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """The same for what is read."""
+    try:
+        yield
+    except OSError as error:
+        raise FeelgoodError(
+            f"cannot read {error.filename or path} ({error.strerror or error}): "
+            f"{_remedy(error, 'make it readable')} and run the same command again; nothing was "
+            "changed."
         ) from error
 
 
@@ -62,6 +84,13 @@ def write(path: Path, fill: Callable[[IO[bytes]], object], *, replace: bool = Tr
         return True
 
 
+def remove_leftovers(folder: Path, of: str = "*") -> None:
+    """Delete what a killed `write` of such files left; only for who alone may write them now."""
+    for file in folder.glob(f".{of}.*.tmp"):
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
 def append_line(path: Path, line: bytes) -> None:
     """Add one line; a half-written last line, left by a crash, is closed off first."""
     with reporting(path), path.open("a+b") as file:
@@ -80,6 +109,9 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
+    """Names on disk too, where a folder can be opened: on Windows it cannot."""
+    if os.name == "nt":
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -92,26 +124,29 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: IO[bytes] | None = None
+        # A lock that outlives its holder would be worse than none: no such substitute.
+        self._lock = filelock.FileLock(path, thread_local=False, fallback_to_soft=False)
 
     def take(self, *, wait: bool) -> bool:
         """Take the lock; without `wait`, False when somebody else has it."""
         with reporting(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            file = self.path.open("ab")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            file.close()
-            return False
-        self._file = file
+            try:
+                self._lock.acquire(timeout=-1 if wait else 0)
+            except filelock.Timeout:
+                return False
+            except OSError as error:
+                if error.errno not in _NO_LOCKS:
+                    raise
+                raise FeelgoodError(
+                    f"{self.path.parent} lies on a file system without locks "
+                    f"({error.strerror or error}): choose a folder on another one."
+                ) from error
         return True
 
     def release(self) -> None:
         """Give the lock back."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        self._lock.release(force=True)
 
     def __enter__(self) -> "Lock":
         self.take(wait=True)

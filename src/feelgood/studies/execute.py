@@ -14,15 +14,17 @@ from typing import Any
 import jax
 
 from feelgood.compiling import keep_compiled_programs
+from feelgood.errors import FeelgoodError
 from feelgood.memory import say
 from feelgood.plugins import load_plugins
 from feelgood.protocols import AGENTS, TESTBEDS
+from feelgood.registry import Registry
 from feelgood.results import AgentResult
 from feelgood.running import measured_posterior
 from feelgood.simulate import simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.spec import Cell
+from feelgood.studies.spec import Cell, code_of
 
 
 def execute(
@@ -38,6 +40,7 @@ def execute(
     keep_compiled_programs()
     load_plugins(batch.plugins)
     first = batch.cells[0]
+    _check_code(first)
     testbed = TESTBEDS[first.testbed].build(first.testbed_settings)
     watch = None
     if first.posterior_every is not None:
@@ -97,6 +100,18 @@ def execute(
                     ),
                 )
             low = high
+
+
+def _check_code(cell: Cell) -> None:
+    """Refuse to run other code than what the cell's name stands for."""
+    found = code_of(cell.testbed, cell.agent)
+    for kind, name in (("testbed", cell.testbed), ("agent", cell.agent)):
+        registry: Registry[Any] = TESTBEDS if kind == "testbed" else AGENTS
+        if name in registry and found.get(kind) != cell.code.get(kind):
+            raise FeelgoodError(
+                f"the plug-in that registers the {kind} '{name}' is another one here than when "
+                "the study was planned: run the same command again."
+            )
 
 
 def _parts(batch: Batch) -> Iterator[list[list[Cell]]]:

@@ -21,6 +21,7 @@ from feelgood.plugins import load_plugins
 from feelgood.studies.spec import Cell, Study, plan_cells, with_posterior
 
 MAX_FILE_BYTES = 1_000_000
+_WHOLE = "use at most 9223372036854775807"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -94,13 +95,20 @@ def read_study(path: str | Path, posterior_every: int | None = None) -> StudyFil
     """Read and check a study file; `posterior_every` wins over what it says."""
     file = Path(path)
     try:
-        content = _Content.model_validate(tomllib.loads(_text(file)))
+        text = _text(file)
+        table = tomllib.loads(text)
+        _check_whole_numbers(file, table)
+        content = _Content.model_validate(table)
     except tomllib.TOMLDecodeError as error:
         raise FeelgoodError(f"{file}: not valid TOML: {error}; mend that line.") from None
     except RecursionError:
         raise FeelgoodError(f"{file}: nested too deeply: write plain tables.") from None
     except ValidationError as error:
         raise FeelgoodError(f"{file}: {_first_problem(error)}") from None
+    except FeelgoodError:
+        raise
+    except ValueError:  # Python reads no number of thousands of digits
+        raise FeelgoodError(f"{file}: a whole number is too large: {_WHOLE}.") from None
     name = file.stem if content.name is None else content.name
     if not _NAME.fullmatch(name):
         raise FeelgoodError(
@@ -118,6 +126,18 @@ def read_study(path: str | Path, posterior_every: int | None = None) -> StudyFil
     except FeelgoodError as error:
         raise FeelgoodError(f"{file}: {error}") from None
     return StudyFile(study, store)
+
+
+def _check_whole_numbers(file: Path, value: Any, key: str = "") -> None:
+    """Refuse whole numbers that TOML does not know, wherever they stand."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _check_whole_numbers(file, inner, f"{key}.{name}" if key else name)
+    elif isinstance(value, list):
+        for inner in value:
+            _check_whole_numbers(file, inner, key)
+    elif isinstance(value, int) and value.bit_length() > 63:
+        raise FeelgoodError(f"{file}: key '{key}': a whole number is too large: {_WHOLE}.")
 
 
 def _text(file: Path) -> str:

@@ -123,29 +123,28 @@ class _Run:
 
     def _fill(self, waiting: list[Batch]) -> bool:
         """Give work to idle workers; returns whether some of it is held by another process."""
-        elsewhere = False
-        present = self.store.present()
-        for batch in list(waiting):
-            if len(self.running) >= self.engine.slots:
-                break
-            if all(cell.id in present for cell in batch.cells):
-                waiting.remove(batch)  # another process finished it
+        held = []
+        while waiting and len(self.running) < self.engine.slots:
+            batch = waiting.pop(0)
+            if self._is_done(batch):  # another process finished it
                 self.watch.finished(batch)
                 continue
-            claim = Claim(self.store, batch)
+            claim = Claim(self.store, batch.id)
             if not claim.take():
-                elsewhere = True
+                held.append(batch)
                 continue
-            if all(self.store.file(cell.id).exists() for cell in batch.cells):
-                claim.finish()  # finished between the two looks
-                waiting.remove(batch)
+            if self._is_done(batch):  # finished between the two looks
+                claim.finish()
                 self.watch.finished(batch)
                 continue
-            waiting.remove(batch)
             self.running[batch.id] = claim
             self.watch.started(batch)
             self.engine.submit(batch)
-        return elsewhere
+        waiting[:0] = held
+        return bool(held)
+
+    def _is_done(self, batch: Batch) -> bool:
+        return all(self.store.file(cell.id).exists() for cell in batch.cells)
 
     def _take_events(self, waiting: list[Batch], seconds: float) -> None:
         for event in self.engine.wait(seconds):

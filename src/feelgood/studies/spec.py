@@ -5,7 +5,6 @@ hash of everything that its results depend on, so a cell is the same in whatever
 """
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,11 +15,11 @@ from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.running import (
     Seeds,
     Values,
-    build_testbed,
     parse_rounds,
     parse_seeds,
     resolve_variants,
 )
+from feelgood.types import Spec
 
 #: Raised when the same specification would give other results than before.
 RESULTS_VERSION = 2
@@ -30,7 +29,19 @@ MAX_CELLS = 200_000
 MAX_CHAIN_ROUNDS = 10**13
 
 
-@dataclasses.dataclass(frozen=True)
+def spec_id(spec: Mapping[str, Any]) -> str:
+    """The name of a cell: a hash of its specification as `Cell.to_json` gives it."""
+    text = json.dumps(spec, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def code_of(testbed: str, agent: str) -> dict[str, str]:
+    """SHA-256 of what plug-ins registered under these names; nothing for our own."""
+    found = {"testbed": TESTBEDS.digest(testbed), "agent": AGENTS.digest(agent)}
+    return {kind: digest for kind, digest in found.items() if digest is not None}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Cell:
     """One agent with one setting on one testbed, over some seeds; all settings spelled out."""
 
@@ -42,6 +53,9 @@ class Cell:
     seeds: tuple[int, ...]
     #: Rounds between two measurements of the posterior; None: it is not measured.
     posterior_every: int | None = None
+    #: SHA-256 of the plug-in that registered the testbed or agent, where one did.
+    code: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    _id: str = dataclasses.field(default="", init=False, repr=False, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """The whole specification."""
@@ -56,6 +70,8 @@ class Cell:
         }
         if self.posterior_every is not None:
             spec["posterior_every"] = self.posterior_every
+        if self.code:
+            spec["code"] = dict(self.code)
         return spec
 
     @classmethod
@@ -69,13 +85,15 @@ class Cell:
             rounds=spec["rounds"],
             seeds=tuple(spec["seeds"]),
             posterior_every=spec.get("posterior_every"),
+            code=spec.get("code", {}),
         )
 
-    @functools.cached_property
+    @property
     def id(self) -> str:
         """Hash of the specification."""
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
+        if not self._id:
+            object.__setattr__(self, "_id", spec_id(self.to_json()))
+        return self._id
 
     @property
     def chain_rounds(self) -> int:
@@ -127,6 +145,17 @@ def seed_blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(block) for block in blocks.values()]
 
 
+def outline(testbed: str, values: Values) -> tuple[Values, Spec, int]:
+    """A testbed's settings, its shape and usual horizon; a stored dataset is not read for that."""
+    entry = TESTBEDS[testbed]
+    resolved = entry.resolve(values)
+    known = None if entry.outline is None else entry.outline(resolved)
+    if known is None:
+        problem = entry.build(values)
+        known = (problem.spec, problem.rounds)
+    return resolved, *known
+
+
 def plan_cells(
     testbed: str,
     agent: str,
@@ -149,12 +178,13 @@ def plan_cells(
     >>> [(cell.settings["lam"], cell.seeds[0]) for cell in cells]
     [(0.1, 0), (0.1, 10), (0.5, 0), (0.5, 10)]
     """
-    name, problem, resolved = build_testbed(testbed, dict(testbed_settings or {}))
-    horizon = parse_rounds(problem.rounds if rounds is None else rounds)
+    resolved, spec, usual = outline(testbed, testbed_settings or {})
+    horizon = parse_rounds(usual if rounds is None else rounds)
     blocks = seed_blocks(parse_seeds(seeds))
-    variants = resolve_variants(agent, settings or {}, preset, name, problem.spec, horizon)
+    variants = resolve_variants(agent, settings or {}, preset, testbed, spec, horizon)
+    code = code_of(testbed, agent)
     cells = [
-        Cell(name, resolved, agent, variant, horizon, block)
+        Cell(testbed, resolved, agent, variant, horizon, block, code=code)
         for variant in variants
         for block in blocks
     ]

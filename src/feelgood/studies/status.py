@@ -1,11 +1,12 @@
 """How far a study is: what is done, running, missing, and how long the rest will take."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from feelgood.studies.batches import is_running, written_plans
+from feelgood.results import AgentResult
+from feelgood.studies.batches import running_cells
 from feelgood.studies.spec import Cell, Study
-from feelgood.studies.store import Store
+from feelgood.studies.store import Reading, Store
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,18 +23,17 @@ class Line:
 
 
 def status(study: Study, store: Store) -> Iterator[Line]:
-    """The study, agent by agent."""
-    present = store.present()
-    running = {
-        cell.id
-        for batch in written_plans(store)
-        if is_running(store, batch)
-        for cell in batch.cells
-    }
+    """The study, agent by agent. A cell whose file is damaged is missing, and `notify` is told."""
+    reading = store.look()
+    ours = {cell.id for cell in study.cells}
+    present = reading.found.keys() & ours
+    lost = {cell_id: reason for cell_id, reason in reading.left_out.items() if cell_id in ours}
+    store.tell(Reading({cell_id: reading.found[cell_id] for cell_id in present}, lost))
+    running = running_cells(store)
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in study.cells:
         groups.setdefault((cell.testbed, cell.agent), []).append(cell)
-    costs = _costs(store)
+    costs = _costs(reading.found.values())
     for (testbed, agent), cells in groups.items():
         done = [c for c in cells if c.id in present]
         busy = [c for c in cells if c.id in running and c.id not in present]
@@ -50,10 +50,10 @@ def status(study: Study, store: Store) -> Iterator[Line]:
         )
 
 
-def _costs(store: Store) -> dict[tuple[str, str], float]:
+def _costs(results: Iterable[AgentResult]) -> dict[tuple[str, str], float]:
     """Seconds of run time a chain-round, of each agent on each testbed in the store."""
     spent: dict[tuple[str, str], list[tuple[float, int]]] = {}
-    for result in store.results():
+    for result in results:
         played = len(result.seeds) * result.rounds
         spent.setdefault((result.testbed, result.agent), []).append((result.run_s, played))
     return {

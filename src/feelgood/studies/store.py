@@ -7,12 +7,15 @@
 
 A cell's file appears whole, by one rename, and is never overwritten. The manifest only grows. A
 cell counts as done when its file is there and has the checksum that the manifest gives, or, where
-a crash came between the two, when the file can be read to its end.
+a crash came between the two, when the file can be read to its end and holds what its name says.
+Everything that reads a store says what it left out.
 """
 
 import dataclasses
 import hashlib
 import json
+import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,13 +26,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feelgood.errors import FeelgoodError
+from feelgood.memory import say
 from feelgood.parquet import read_parquet
 from feelgood.results import AgentResult, PosteriorAlong, posterior_columns
 from feelgood.studies import atomic
-from feelgood.studies.spec import Cell
+from feelgood.studies.spec import Cell, spec_id
 
+#: A later format must be visible in the cells' files too: a store whose manifest has lost its
+#: header is known by them.
 FORMAT = 1
 _HEADER = {"feelgood-store": FORMAT}
+_CELL_FILE = re.compile(r"[0-9a-f]{24}\.parquet")
 
 SCHEMA = pa.schema(
     [
@@ -122,6 +129,15 @@ def _number(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def check_name(cell_id: str, table: pa.Table) -> None:
+    """Refuse another cell's file, or a part of one."""
+    spec = json.loads(table.schema.metadata[b"feelgood.cell"])
+    if spec_id(spec) != cell_id or set(table["cell"].to_pylist()) != {cell_id}:
+        raise ValueError("it holds another cell")
+    if table["seed"].to_pylist() != spec["seeds"]:
+        raise ValueError("it holds other seeds than it should")
+
+
 def from_table(table: pa.Table) -> AgentResult:
     """The results that `to_table` wrote."""
     cell = Cell.from_json(json.loads(table.schema.metadata[b"feelgood.cell"]))
@@ -157,7 +173,8 @@ def from_table(table: pa.Table) -> AgentResult:
         ),
         compile_s=rows[0]["compile_s"],
         run_s=rows[0]["run_s"],
-        provenance={name: rows[0][name] for name in PROVENANCE},
+        provenance={name: rows[0][name] for name in PROVENANCE}
+        | ({"code": dict(cell.code)} if cell.code else {}),
     )
 
 
@@ -183,7 +200,8 @@ def merge_seeds(results: Iterable[AgentResult]) -> list[AgentResult]:
     """
     groups: dict[str, list[AgentResult]] = {}
     for r in results:
-        key = [r.testbed, r.testbed_settings, r.agent, r.settings, r.rounds]
+        code = r.provenance.get("code")
+        key = [r.testbed, r.testbed_settings, r.agent, r.settings, r.rounds, code]
         groups.setdefault(json.dumps(key, sort_keys=True), []).append(r)
     return [_merged(group) for group in groups.values()]
 
@@ -234,79 +252,191 @@ def _merged_posterior(chains: list[tuple[AgentResult, int]]) -> PosteriorAlong |
     return PosteriorAlong(rounds=rounds, **parts)
 
 
+def _is_cell(name: str) -> bool:
+    return _CELL_FILE.fullmatch(name) is not None
+
+
+def _entry(cell_id: str, content: bytes) -> dict[str, Any]:
+    """A cell's line in the manifest."""
+    return {
+        "cell": cell_id,
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "bytes": len(content),
+    }
+
+
+def _open(cell_id: str, content: bytes, checksum: str | None) -> tuple[pa.Table, AgentResult]:
+    """What a cell's file holds; a `ValueError` when it is not what was written."""
+    if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:
+        raise ValueError("its checksum is another")
+    try:
+        table = read_parquet(content)
+        check_name(cell_id, table)
+        return table, from_table(table)
+    except MemoryError:
+        raise
+    except Exception as error:  # of files that others wrote anything may be wrong
+        known = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
+        raise ValueError(str(error) if known else "it is no such file") from error
+
+
+def _newest_code(found: dict[str, AgentResult]) -> tuple[dict[str, AgentResult], list[str]]:
+    """Of each agent on a testbed the runs by the newest code, and of which there are others.
+
+    Only plug-ins have code that changes from one run to the next.
+    """
+    newest: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def code_of(result: AgentResult) -> str:
+        return json.dumps(result.provenance.get("code"), sort_keys=True)
+
+    outdated = set()
+    for r in found.values():
+        which, mine = (r.testbed, r.agent), (str(r.provenance.get("started")), code_of(r))
+        best = newest.setdefault(which, mine)
+        newest[which] = max(best, mine)
+        if best[1] != mine[1]:
+            outdated.add(f"{r.agent} on {r.testbed}")
+    kept = {i: r for i, r in found.items() if newest[r.testbed, r.agent][1] == code_of(r)}
+    return kept, sorted(outdated)
+
+
 @dataclasses.dataclass(frozen=True)
 class Damage:
-    """A file that failed its checksum, and where it was put."""
+    """A file that is not what was written, and what was done about it."""
 
     file: Path
-    kept_at: Path
+    done: str
 
     def __str__(self) -> str:
-        return f"{self.file} is damaged: it was set aside as {self.kept_at} and will be run again."
+        return f"{self.file} is damaged: {self.done}."
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading:
+    """What a store holds, and what of it could not be used."""
+
+    found: dict[str, AgentResult]
+    #: Cells whose files are damaged or cannot be read, and why.
+    left_out: dict[str, str]
+    #: Files among the cells that are none.
+    foreign: tuple[str, ...] = ()
+    #: Agents, on testbeds, of which runs by an earlier version of a plug-in are there too.
+    outdated: tuple[str, ...] = ()
+
+    def notices(self) -> list[str]:
+        """What was left out, one sentence each; empty when nothing was."""
+        said = []
+        if self.left_out:
+            cell, reason = next(iter(self.left_out.items()))
+            said.append(
+                f"{len(self.left_out)} of {len(self.found) + len(self.left_out)} cells are left "
+                f"out, the first {cell}.parquet ({reason}): run their study again to mend that."
+            )
+        if self.foreign:
+            said.append(
+                f"{len(self.foreign)} files in the folder cells are not cells of this store and "
+                f"are left out, the first {self.foreign[0]}."
+            )
+        if self.outdated:
+            said.append(
+                f"runs by an earlier version of a plug-in are left out: {', '.join(self.outdated)}."
+            )
+        return said
 
 
 class Store:
-    """A folder of results. Any number of processes may use it at once."""
+    """A folder of results. Any number of processes may use it at once.
 
-    def __init__(self, path: str | Path, *, create: bool = True) -> None:
+    **Arguments:**
+
+    - `path`: the folder.
+    - `create`: whether to make it where there is none; otherwise that is an error.
+    - `notify`: gets a sentence whenever something that was asked for is left out because its file
+      is damaged or cannot be read; by default it is printed to standard error.
+    """
+
+    def __init__(
+        self, path: str | Path, *, create: bool = True, notify: Callable[[str], None] = say
+    ) -> None:
         self.path = Path(path)
+        self.notify = notify
         self.cells_folder = self.path / "cells"
         self.work_folder = self.path / "work"
         self.manifest = self.path / "manifest.jsonl"
         self.lock = atomic.Lock(self.path / "work" / "store.lock")
-        if not self.manifest.exists():
-            if not create:
+        with atomic.reading(self.path):
+            is_store = self._is_store()
+            if not is_store and (not create or self._is_something_else()):
+                wrong = "exists and is not" if create else "is not"
                 raise FeelgoodError(
-                    f"{self.path} is not a results store (no {self.manifest.name} in it): give "
-                    "the folder that a study wrote."
+                    f"{self.path} {wrong} a results store of format {FORMAT} (no sound "
+                    f"{self.manifest.name} in it and no cells): "
+                    + ("choose another folder." if create else "give the folder of a study.")
                 )
-            if self._is_something_else():
-                raise FeelgoodError(
-                    f"{self.path} exists and is not a results store: choose another folder."
-                )
-            line = json.dumps(_HEADER).encode() + b"\n"
-            atomic.write(self.manifest, lambda file: file.write(line), replace=False)
-        self._check_format()
+        if not is_store:
+            with self.lock:
+                self._write_manifest([])
+
+    def _is_store(self) -> bool:
+        """By its manifest, or, where that is damaged, by what is in it."""
+        return self._header_is_sound() or any(self._is_sound(i) for i in self.present())
+
+    def _header_is_sound(self) -> bool:
+        try:
+            with self.manifest.open("rb") as file:
+                header = json.loads(file.readline())
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            return False
+        return isinstance(header, dict) and header.get("feelgood-store") == FORMAT
 
     def _is_something_else(self) -> bool:
         """Whether the folder holds files that are not a store in the making."""
         if not self.path.is_dir():
             return self.path.exists()
         others = (p.name for p in self.path.iterdir())
-        ours = (self.work_folder.name, self.manifest.name)
-        return any(n not in ours and not n.startswith(f".{self.manifest.name}") for n in others)
+        name = self.manifest.name
+        return any(n != self.work_folder.name and not n.startswith(f".{name}") for n in others)
 
-    def _check_format(self) -> None:
-        with self.manifest.open("rb") as file:
-            try:
-                header = json.loads(file.readline())
-                known = header["feelgood-store"]
-            except (ValueError, KeyError, TypeError):
-                known = None
-        if known != FORMAT:
-            raise FeelgoodError(
-                f"{self.manifest} is not that of a store of format {FORMAT}: it was written by "
-                "another version or is damaged; choose another folder."
-            )
+    def _write_manifest(self, entries: Iterable[dict[str, Any]]) -> None:
+        lines = [json.dumps(entry).encode() + b"\n" for entry in (_HEADER, *entries)]
+        atomic.write(self.manifest, lambda file: file.write(b"".join(lines)))
 
     def file(self, cell_id: str) -> Path:
         """Where a cell's results are, or will be."""
         return self.cells_folder / f"{cell_id}.parquet"
 
-    def checksums(self) -> dict[str, str]:
-        """SHA-256 of each cell's file, by the manifest; torn lines are passed over."""
-        sums: dict[str, str] = {}
-        for line in self.manifest.read_bytes().splitlines()[1:]:
+    def _entries(self) -> dict[str, dict[str, Any]]:
+        """The manifest's lines by cell; torn and damaged ones are passed over."""
+        try:
+            with atomic.reading(self.manifest):
+                lines = self.manifest.read_bytes().splitlines()
+        except FeelgoodError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return {}
+            raise
+        found: dict[str, dict[str, Any]] = {}
+        for line in lines:
             try:
                 entry = json.loads(line)
-                sums[str(entry["cell"])] = str(entry["sha256"])
+                found[str(entry["cell"])] = {**entry, "sha256": str(entry["sha256"])}
             except (ValueError, KeyError, TypeError):
                 continue
-        return sums
+        return found
+
+    def checksums(self) -> dict[str, str]:
+        """SHA-256 of each cell's file, by the manifest."""
+        return {cell_id: entry["sha256"] for cell_id, entry in self._entries().items()}
 
     def present(self) -> set[str]:
         """Cells that have a file, sound or not: quick, for planning."""
-        return {file.stem for file in self.cells_folder.glob("[!.]*.parquet")}
+        return {name.removesuffix(".parquet") for name in self._names() if _is_cell(name)}
+
+    def _names(self) -> list[str]:
+        try:
+            return [name for name in os.listdir(self.cells_folder) if not name.startswith(".")]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
 
     def put(self, cell: Cell, result: AgentResult) -> bool:
         """Write a finished cell; False when it was there already, which is left as it is."""
@@ -319,32 +449,61 @@ class Store:
                 self.file(cell_id), lambda file: file.write(content), replace=False
             )
             if placed:
-                entry = {
-                    "cell": cell_id,
-                    "sha256": hashlib.sha256(content).hexdigest(),
-                    "bytes": len(content),
-                }
-                atomic.append_line(self.manifest, json.dumps(entry).encode())
+                entry = json.dumps(_entry(cell_id, content)).encode()
+                atomic.append_line(self.manifest, entry)
         return placed
 
     def read(self, cell_id: str, checksum: str | None = None) -> AgentResult:
-        """One cell's results; an error when the file is not what was written."""
-        content = self.file(cell_id).read_bytes()
-        if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:
-            raise ValueError("checksum")
-        return from_table(read_parquet(content))
+        """One cell's results; a `ValueError` when the file is not what was written."""
+        return _open(cell_id, self.file(cell_id).read_bytes(), checksum)[1]
+
+    def _is_sound(self, cell_id: str) -> bool:
+        try:
+            self.read(cell_id)
+        except ValueError:
+            return False
+        return True
 
     def verify(self, cell_ids: Iterable[str] | None = None) -> list[Damage]:
-        """Read the cells' files; set aside each that is damaged and say so."""
-        sums = self.checksums()
+        """Check the cells' files; set aside each that is damaged and say so.
+
+        The manifest gets the lines that it lacks. A file that cannot be read is an error: it may
+        be sound.
+        """
+        entries = self._entries()
         wanted = self.present() if cell_ids is None else self.present() & set(cell_ids)
         found = []
+        unlisted: list[dict[str, Any]] = []
         for cell_id in sorted(wanted):
+            file = self.file(cell_id)
+            with atomic.reading(file):
+                content = file.read_bytes()
             try:
-                self.read(cell_id, sums.get(cell_id))
-            except (OSError, ValueError, KeyError, IndexError, pa.ArrowException):
+                if cell_id not in entries:
+                    _open(cell_id, content, None)
+                    unlisted.append(_entry(cell_id, content))
+                elif hashlib.sha256(content).hexdigest() != entries[cell_id]["sha256"]:
+                    raise ValueError("its checksum is another")
+            except ValueError:
                 found.append(self._set_aside(cell_id))
+        found += self._mend_manifest(unlisted)
         return found
+
+    def _mend_manifest(self, unlisted: Sequence[dict[str, Any]]) -> list[Damage]:
+        """Write a header where it is damaged, and the lines of these cells where they are not."""
+        with atomic.reading(self.manifest):
+            sound = self._header_is_sound()
+        if sound and not unlisted:
+            return []
+        with self.lock:
+            entries = self._entries()
+            more = [entry for entry in unlisted if entry["cell"] not in entries]
+            if sound:
+                for entry in more:
+                    atomic.append_line(self.manifest, json.dumps(entry).encode())
+                return []
+            self._write_manifest([*entries.values(), *more])
+        return [Damage(self.manifest, "it was made again from the cells")]
 
     def _set_aside(self, cell_id: str) -> Damage:
         file = self.file(cell_id)
@@ -352,33 +511,53 @@ class Store:
         with self.lock, atomic.reporting(kept):
             kept.parent.mkdir(parents=True, exist_ok=True)
             file.rename(kept)
-        return Damage(file, kept)
+        return Damage(file, f"it was set aside as {kept} and will be run again")
+
+    def look(self, cells: Iterable[Cell] | None = None) -> Reading:
+        """Results of these cells, or of all, each by itself, and what had to be left out."""
+        present, sums = self.present(), self.checksums()
+        wanted = sorted(present) if cells is None else [c.id for c in cells if c.id in present]
+        found: dict[str, AgentResult] = {}
+        left_out: dict[str, str] = {}
+        for cell_id in wanted:
+            try:
+                found[cell_id] = self.read(cell_id, sums.get(cell_id))
+            except OSError as error:
+                left_out[cell_id] = f"cannot be read: {error.strerror or error}"
+            except ValueError as error:
+                left_out[cell_id] = f"damaged: {error}"
+        if cells is not None:
+            return Reading(found, left_out)
+        foreign = sorted(name for name in self._names() if not _is_cell(name))
+        return Reading(found, left_out, tuple(foreign))
 
     def done(self, cells: Iterable[Cell]) -> Iterator[tuple[Cell, AgentResult]]:
         """The cells among these that are finished, with their results."""
-        present, sums = self.present(), self.checksums()
-        for cell in cells:
-            if cell.id in present:
-                try:
-                    yield cell, self.read(cell.id, sums.get(cell.id))
-                except (OSError, ValueError, KeyError, IndexError, pa.ArrowException):
-                    continue
+        wanted = list(cells)
+        reading = self.look(wanted)
+        self.tell(reading)
+        yield from ((c, reading.found[c.id]) for c in wanted if c.id in reading.found)
 
     def results(self, cells: Iterable[Cell] | None = None) -> list[AgentResult]:
         """Results of these cells, or of all; cells that differ in their seeds only are one result.
 
-        Damaged files are left out here; `verify` names them.
+        Of all cells, those of an earlier version of a plug-in are left out. Whatever is left out,
+        `notify` is told.
         """
-        if cells is not None:
-            return merge_seeds(result for _, result in self.done(cells))
-        sums = self.checksums()
-        found = []
-        for cell_id in sorted(self.present()):
-            try:
-                found.append(self.read(cell_id, sums.get(cell_id)))
-            except (OSError, ValueError, KeyError, IndexError, pa.ArrowException):
-                continue
-        return merge_seeds(sorted(found, key=lambda r: (r.testbed, r.agent, r.seeds)))
+        reading = self.look(cells)
+        if cells is None:
+            kept, outdated = _newest_code(reading.found)
+            reading = dataclasses.replace(reading, found=kept, outdated=tuple(outdated))
+        self.tell(reading)
+        found = list(reading.found.values())
+        if cells is None:
+            found.sort(key=lambda r: (r.testbed, r.agent, r.seeds))
+        return merge_seeds(found)
+
+    def tell(self, reading: Reading) -> None:
+        """Say what was left out."""
+        for sentence in reading.notices():
+            self.notify(f"{self.path}: {sentence}")
 
     def table(self, cells: Iterable[Cell]) -> pa.Table:
         """The rows of these cells as one table."""

@@ -5,7 +5,7 @@ Arguments: its number among the workers, and how many there are.
 In:  {"batch": {...}, "store": "...", "checkpoint_every": seconds}
 Out: {"hello": platform, "device": name}, then for each batch {"progress": chain-rounds} now and
 then, {"note": sentence} where there is something to know, and {"done": true} or
-{"failed": sentence}.
+{"failed": sentence}. Each message out follows `MARK` on its line.
 
 The worker ends when its input does, so it never outlives the process that started it by more than
 one call into a compiled program.
@@ -21,6 +21,8 @@ from typing import Any, TextIO
 
 #: Seconds between two reports of progress.
 REPORT_EVERY = 0.2
+#: What stands before a message, and in nothing that a program prints of itself.
+MARK = "\x1efeelgood\x1e"
 
 
 def _messages(channel: TextIO) -> Any:
@@ -30,7 +32,7 @@ def _messages(channel: TextIO) -> Any:
     def send(**message: Any) -> None:
         with lock:
             try:
-                channel.write(json.dumps(message) + "\n")
+                channel.write(MARK + json.dumps(message) + "\n")
                 channel.flush()
             except BrokenPipeError:
                 os._exit(1)
@@ -65,20 +67,6 @@ def _run(message: dict[str, Any], send: Any) -> None:
     send(progress=pending)
 
 
-def _in_words(error: Exception) -> str:
-    """What went wrong, in one sentence where the reason is known."""
-    from feelgood.memory import GIB, VARIABLE, memory_limit
-
-    if "RESOURCE_EXHAUSTED" in str(error):
-        limit = memory_limit()
-        size = f"{limit / GIB:.1f} GiB" if limit else "what it has"
-        return (
-            f"the device ran out of memory although its chains were thought to fit into {size}: "
-            f"run it again with {VARIABLE} set to fewer GiB."
-        )
-    return f"{type(error).__name__}: {error}"
-
-
 def use_own_cores(place: int, workers: int) -> list[int]:
     """Keep to this worker's share of the cores, where the system can do that; returns all of them.
 
@@ -98,7 +86,7 @@ def main() -> None:
     """Run batches until the input ends."""
     all_cores = use_own_cores(int(sys.argv[1]), int(sys.argv[2]))
     # Programs that print must not disturb the messages.
-    channel = os.fdopen(os.dup(1), "w")
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     send = _messages(channel)
 
@@ -106,6 +94,7 @@ def main() -> None:
 
     import feelgood  # noqa: F401  (fills the registries, and shows an import error early)
     from feelgood.errors import FeelgoodError
+    from feelgood.studies.engines.base import in_words
 
     device = jax.devices()[0]
     if device.platform != "cpu" and all_cores:
@@ -129,11 +118,10 @@ def main() -> None:
             line = inbox.pop(0)
         try:
             _run(json.loads(line), send)
-        except FeelgoodError as error:
-            send(failed=str(error))
         except Exception as error:
-            traceback.print_exc()
-            send(failed=_in_words(error))
+            if not isinstance(error, FeelgoodError):
+                traceback.print_exc()
+            send(failed=in_words(error))
         else:
             send(done=True)
 

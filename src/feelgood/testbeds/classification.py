@@ -14,7 +14,7 @@ from feelgood.datasets import DIGITS, DataAbsent, load
 from feelgood.memory import say
 from feelgood.protocols import Testbed
 from feelgood.settings import setting
-from feelgood.testbeds.rows import Rows, as_registered, own_table, register_dataset
+from feelgood.testbeds.rows import Declared, Rows, as_registered, own_table, register_dataset
 from feelgood.testbeds.tables import (
     MAX_ROUNDS,
     Kind,
@@ -24,7 +24,7 @@ from feelgood.testbeds.tables import (
     ordinal,
     tell_arms_without_rows,
 )
-from feelgood.types import Spec
+from feelgood.types import Likelihood, Spec
 
 
 class Classification(Rows):
@@ -198,8 +198,12 @@ def _register(
     arms: int,
     horizon: int = 10_000,
     cls: type[Classification] = Classification,
+    *,
+    dims: tuple[int, int] | None = None,
+    dataset: str | None = None,
+    likelihood: Likelihood = "bernoulli",
 ) -> None:
-    """Register a classification dataset by name."""
+    """Register a classification dataset by name; `dims` are its paper and standard dimensions."""
 
     def make(values: Mapping[str, Any]) -> Testbed:
         data = read()
@@ -212,18 +216,33 @@ def _register(
             **values,
         )
 
-    register_dataset(name, doc, make, horizon)
+    declared = None
+    if dims is not None:
+        specs = (Spec(arms=arms, dim=dim, rewards=likelihood) for dim in dims)
+        declared = Declared(dataset or name, *specs)
+    register_dataset(name, doc, make, horizon, declared)
 
 
 _register("digits", "Handwritten digits of 8 × 8 pixels; needs scikit-learn.", _digits, 10, 2_000)
-_register("shuttle", "States of a space shuttle's radiator.", _plain("shuttle", "number"), 7)
-_register("magic", "Gamma rays or hadrons in a telescope.", _plain("magic", "number"), 2)
-_register("mushroom", "Edible or poisonous mushrooms.", _mushroom, 2)
+_register(
+    "shuttle", "States of a space shuttle's radiator.", _plain("shuttle", "number"), 7,
+    dims=(9, 9),
+)  # fmt: skip
+_register(
+    "magic", "Gamma rays or hadrons in a telescope.", _plain("magic", "number"), 2, dims=(10, 10)
+)
+_register("mushroom", "Edible or poisonous mushrooms.", _mushroom, 2, dims=(22, 117))
 _register(
     "mushroom-risky", "Eat a mushroom (+5, or −35 if unlucky) or not.", _mushroom, 2,
-    cls=RiskyMushrooms,
+    cls=RiskyMushrooms, dims=(22, 117), dataset="mushroom", likelihood="squared",
 )  # fmt: skip
-_register("adult", "Census income above 50,000 dollars or not.", _adult, 2)
-_register("covertype", "Kinds of forest from maps.", _covertype, 7, 15_000)
-_register("mnist", "Handwritten digits of 28 × 28 pixels.", _plain("mnist", "pixel"), 10)
-_register("cifar10", "Photographs of ten kinds of things.", _plain("cifar10", "pixel"), 10, 25_000)
+_register("adult", "Census income above 50,000 dollars or not.", _adult, 2, dims=(14, 108))
+_register("covertype", "Kinds of forest from maps.", _covertype, 7, 15_000, dims=(54, 54))
+_register(
+    "mnist", "Handwritten digits of 28 × 28 pixels.", _plain("mnist", "pixel"), 10,
+    dims=(784, 784),
+)  # fmt: skip
+_register(
+    "cifar10", "Photographs of ten kinds of things.", _plain("cifar10", "pixel"), 10, 25_000,
+    dims=(3072, 3072),
+)  # fmt: skip

@@ -8,7 +8,8 @@ from jaxtyping import Float
 
 from feelgood.datasets import load
 from feelgood.settings import Setting
-from feelgood.testbeds.rows import Payoffs, as_registered, register_dataset
+from feelgood.testbeds.rows import Declared, Payoffs, as_registered, register_dataset
+from feelgood.types import Spec
 
 PORTFOLIOS = 8
 
@@ -35,9 +36,11 @@ def financial(values: Mapping[str, Any]) -> Payoffs:
     return Payoffs.from_arrays(changes, payoffs, **as_registered("financial"), **values)
 
 
+_SPEC = Spec(arms=PORTFOLIOS, dim=21)
 register_dataset(
     "financial",
     "Eight fixed portfolios of 21 stocks; reward the day's return.",
     financial,
+    declared=Declared("financial", _SPEC, _SPEC),
     portfolios=Setting(0, "seed of the portfolios' weights", low=0, high=2**32 - 1, static=True),
 )

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from feelgood.datasets import load
-from feelgood.testbeds.rows import Payoffs, as_registered, register_dataset
+from feelgood.testbeds.rows import Declared, Payoffs, as_registered, register_dataset
+from feelgood.types import Spec
 
 #: Of the 40 jokes that everybody in the table has rated, in order of their numbers, the last ones
 #: are the arms and the others the context.
@@ -20,6 +21,10 @@ def jester(values: Mapping[str, Any]) -> Payoffs:
     return Payoffs.from_arrays(ratings[:, :-ARMS], payoffs, **as_registered("jester"), **values)
 
 
+_SPEC = Spec(arms=ARMS, dim=32)
 register_dataset(
-    "jester", "Jokes to tell, by a user's ratings of 32 others; reward −1 … 1.", jester
+    "jester",
+    "Jokes to tell, by a user's ratings of 32 others; reward −1 … 1.",
+    jester,
+    declared=Declared("jester", _SPEC, _SPEC),
 )

@@ -31,7 +31,7 @@ def register_numbered(
 
             return Entry(name, doc, rules, make)
 
-        TESTBEDS.add(Family(f"{prefix}-NUMBER", doc, parse, examples))
+        TESTBEDS.add(Family(f"{prefix}-NUMBER", doc, parse, examples, (), cls))
         return cls
 
     return decorate

@@ -7,8 +7,9 @@ import numpy as np
 from jaxtyping import Float, Shaped
 
 from feelgood.datasets import load
-from feelgood.testbeds.rows import Payoffs, as_registered, register_dataset
+from feelgood.testbeds.rows import Declared, Payoffs, as_registered, register_dataset
 from feelgood.testbeds.tables import Kind, ordinal
+from feelgood.types import Spec
 
 #: Columns of a profile that are numbers; the others are categories, a missing value is one too.
 NUMBERS = ("latitude", "longitude", "birth_year", "weight", "height")
@@ -53,6 +54,10 @@ def restaurant(values: Mapping[str, Any]) -> Payoffs:
     )
 
 
+_PAPER, _STANDARD = (Spec(arms=130, dim=dim, rewards="bernoulli") for dim in (18, 63))
 register_dataset(
-    "restaurant", "Restaurants for a user; reward 1 for a place rated best.", restaurant
+    "restaurant",
+    "Restaurants for a user; reward 1 for a place rated best.",
+    restaurant,
+    declared=Declared("restaurant", _PAPER, _STANDARD),
 )

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
+from feelgood.datasets import located
 from feelgood.errors import FeelgoodError
 from feelgood.memory import say
 from feelgood.protocols import TESTBEDS, Testbed
@@ -206,15 +207,36 @@ def as_registered(name: str) -> dict[str, Any]:
     return {"name": name, "intercept": False, "notify": None}
 
 
+class Declared(NamedTuple):
+    """What is known of a stored dataset's testbed without reading it: a study needs no more."""
+
+    dataset: str
+    paper: Spec
+    standard: Spec
+
+
 def register_dataset(
     name: str,
     doc: str,
     make: Callable[[Mapping[str, Any]], Testbed],
     horizon: int = 10_000,
+    declared: Declared | None = None,
     **more: Setting,
 ) -> None:
-    """Register a dataset by name. `make` reads it, when a testbed is built and not before."""
+    """Register a dataset by name. `make` reads it, when a testbed is built and not before.
+
+    `declared` says what shape it has, at the defaults of all settings but preprocess and horizon.
+    """
     rounds = Setting(horizon, "usual number of rounds", low=1, high=1_000_000_000, static=True)
     rules = {"preprocess": PREPROCESS, "horizon": rounds, **more}
-    entry: Entry[Testbed] = Entry(name, doc, rules, make)
-    TESTBEDS.add(Family(name, doc, lambda n: entry if n == name else None, (name,)))
+
+    def outline(values: Mapping[str, Any]) -> tuple[Spec, int] | None:
+        usual = all(values[k] == rule.default for k, rule in more.items())
+        if declared is None or not usual:
+            return None
+        located(declared.dataset)  # or a sentence, before anything runs
+        spec = declared.paper if values["preprocess"] == "paper" else declared.standard
+        return spec, values["horizon"]
+
+    entry: Entry[Testbed] = Entry(name, doc, rules, make, outline)
+    TESTBEDS.add(Family(name, doc, lambda n: entry if n == name else None, (name,), (), make))

@@ -25,6 +25,8 @@ def make_engine(
     name: str, *, workers: int | None = None, address: str | None = None, checkpoint_every: float
 ) -> Engine:
     """An engine by name."""
+    if workers is not None and workers < 1:
+        raise FeelgoodError(f"{workers} workers cannot run anything: use at least 1.")
     if name == "local":
         if address is not None:
             raise FeelgoodError("--address is for --engine ray: leave one of the two out.")

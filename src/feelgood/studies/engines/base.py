@@ -4,6 +4,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from feelgood.errors import FeelgoodError
 from feelgood.studies.batches import Batch
 
 
@@ -45,6 +46,23 @@ class Lost(Event):
     """The worker died; the batch can be run again from its last checkpoint."""
 
     reason: str
+
+
+def in_words(error: BaseException) -> str:
+    """Why a batch failed, in one line: a sentence where the reason is known."""
+    from feelgood.memory import GIB, VARIABLE, memory_limit
+
+    lines = str(error).strip().splitlines()
+    if isinstance(error, FeelgoodError):
+        return lines[0]
+    if "RESOURCE_EXHAUSTED" in str(error):
+        limit = memory_limit()
+        size = f"{limit / GIB:.1f} GiB" if limit else "what it has"
+        return (
+            f"the device ran out of memory although its chains were thought to fit into {size}: "
+            f"run it again with {VARIABLE} set to fewer GiB."
+        )
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 class Engine(ABC):

@@ -24,7 +24,10 @@ from feelgood.studies.engines.base import (
     Note,
     Progress,
 )
+from feelgood.studies.worker import MARK
 
+#: How often the first worker is started, when something kills it while it starts.
+STARTS = 3
 #: The share of an accelerator's memory that a process reserves, and how JAX is told another.
 _FRACTION, _USUAL_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75
 
@@ -44,8 +47,6 @@ class LocalEngine(Engine):
     """Worker processes that end with this one. A worker that dies is replaced."""
 
     def __init__(self, *, workers: int | None = None, checkpoint_every: float = 20.0) -> None:
-        if workers is not None and workers < 1:
-            raise FeelgoodError(f"{workers} workers cannot run anything: use at least 1.")
         self._wanted = workers
         self._every = checkpoint_every
         self._workers: list[_Worker] = []
@@ -55,19 +56,25 @@ class LocalEngine(Engine):
 
     def start(self, store: Path) -> str:
         self._store = store.resolve()
-        self._workers.append(self._spawn())
-        while True:
-            _, message = self._events.get()
-            if message is None:
-                raise FeelgoodError(
-                    "the worker process could not start (its message is above): try "
-                    "'feelgood doctor'."
-                )
-            if "hello" in message:
+        for _ in range(STARTS):
+            self._workers.append(self._spawn())
+            worker, message = self._events.get()
+            if message is not None and "hello" in message:
                 platform = str(message["hello"])
                 on_cpu = platform == "cpu"
                 self._slots = self._wanted or (usable_cores() if on_cpu else 1)
                 return platform
+            self._workers.remove(worker)
+            code = worker.process.returncode
+            if code >= 0:
+                raise FeelgoodError(
+                    f"the worker process ended with code {code} while it started (what it wrote "
+                    "is above): try 'feelgood doctor'."
+                )
+        raise FeelgoodError(
+            f"the worker process was ended by signal {-code} while it started, {STARTS} times: "
+            "see whether the machine has enough memory, and try 'feelgood doctor'."
+        )
 
     @property
     def slots(self) -> int:
@@ -88,6 +95,8 @@ class LocalEngine(Engine):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,
             env=self._environment(),
         )
@@ -100,7 +109,12 @@ class LocalEngine(Engine):
         assert worker.process.stdout is not None
         with worker.process.stdout as lines:
             for line in lines:
-                self._events.put((worker, json.loads(line)))
+                # Python may print of itself before the worker begins: that is for people.
+                printed, mark, message = line.partition(MARK)
+                if printed.strip():
+                    print(printed.rstrip("\n"), file=sys.stderr, flush=True)
+                if mark:
+                    self._events.put((worker, json.loads(message)))
         worker.process.wait()
         assert worker.process.stdin is not None
         with contextlib.suppress(OSError):  # what it did not read any more

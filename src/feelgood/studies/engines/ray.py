@@ -1,20 +1,30 @@
 """Batches on a Ray cluster: an extra, for those who have one."""
 
 import contextlib
+import os
+import sys
 import tempfile
 import uuid
 from pathlib import Path
 from typing import Any
 
 from feelgood.errors import FeelgoodError
+from feelgood.studies import atomic
 from feelgood.studies.batches import Batch, batch_folder
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, in_words
 from feelgood.studies.execute import execute
 from feelgood.studies.store import Store, to_bytes
 
+#: What Ray takes from the environment, once, when it is imported: a cluster of our own listens to
+#: this machine alone, and asks those who call for its token.
+OWN_CLUSTER = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_MODE": "token"}
 
-def _import_ray() -> Any:
+
+def _import_ray(own_cluster: bool) -> Any:
+    if own_cluster and "ray" not in sys.modules:
+        for name, value in OWN_CLUSTER.items():
+            os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError:
@@ -52,7 +62,7 @@ class RayEngine(Engine):
     def __init__(
         self, *, workers: int | None = None, address: str | None = None, checkpoint_every: float
     ) -> None:
-        self._ray = _import_ray()
+        self._ray = _import_ray(own_cluster=address is None)
         self._workers, self._address, self._every = workers, address, checkpoint_every
         self._running: dict[Any, Batch] = {}
         self._ours = False
@@ -63,16 +73,19 @@ class RayEngine(Engine):
         ray = self._ray
         if not ray.is_initialized():
             try:
+                # Without an address a cluster of our own, never one that some file or variable
+                # names.
                 ray.init(
-                    address=self._address,
+                    address=self._address or "local",
+                    include_dashboard=None if self._address else False,
                     log_to_driver=False,
                     logging_level="ERROR",
                     configure_logging=False,
                 )
             except (ConnectionError, RuntimeError, ValueError) as error:
-                where = self._address or "a new local cluster"
+                place = self._address or "a new local cluster"
                 raise FeelgoodError(
-                    f"cannot reach Ray at {where} ({error}): check --address."
+                    f"cannot reach Ray at {place} ({error}): check --address."
                 ) from None
             self._ours = True
         gpus = int(ray.cluster_resources().get("GPU", 0))
@@ -89,7 +102,8 @@ class RayEngine(Engine):
 
     def submit(self, batch: Batch) -> None:
         folder = batch_folder(self._store, batch)
-        (folder / self._token).touch()
+        with atomic.reporting(folder / self._token):
+            (folder / self._token).touch()
         task = self._task.remote(batch.to_json(), str(folder), self._token, self._every)
         self._running[task] = batch
 
@@ -101,7 +115,7 @@ class RayEngine(Engine):
             try:
                 files = self._ray.get(task)
             except self._ray.exceptions.RayTaskError as error:
-                events.append(Failed(batch, str(error.cause or error).splitlines()[0]))
+                events.append(Failed(batch, in_words(error.cause or error)))
             except self._ray.exceptions.RayError as error:
                 events.append(Lost(batch, f"its worker or node died ({type(error).__name__})"))
             else:
