@@ -1,6 +1,7 @@
 """The showdown: small files that lose nothing that matters, and sentences that the numbers say."""
 
 import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -76,43 +77,55 @@ def test_a_testbed_with_numbers_is_not_called_absent() -> None:
     assert "Not run" not in text
 
 
-#: What README says, and where the front page says the same.
-SAID = {
-    r"(\d+) of the (\d+) published numbers[^(]*\((\d+) %\)": (
-        r"published numbers {1} were compared: {0} agree \({2} %\)"
-    ),
-    r"(\d+) of (\d+) for linear": r"linear {0} agree \(\d+ %\) of {1}",
-    r"(\d+) of (\d+) for data sets": r"data sets {0} agree \(\d+ %\) of {1}",
-    r"(\d+) of all 545 cannot": r"\. {0} cannot be compared",
-    r"among them all (\d+) logistic": r"Not comparable are: .*logistic {0},",
-    r"and (\d+) were not run": r", {0} were not run\.",
-    r"hurts on (\d+) of (\d+) data sets": (
-        r"`neural-fglmcts`: of {1} pairs on {1} testbeds, hurts {0}, no difference"
-    ),
-    r"its β = 10³: helps (\d+), hurts (\d+) of (\d+) pairs\)": (
-        r"Linear, .* β = 10³: of {2} pairs on [^:]*, helps {0}, hurts {1}, no difference"
-    ),
-    r"its β = 1: helps (\d+), hurts (\d+) of (\d+) pairs": (
-        r"Linear, its β = 1, .*: of {2} pairs on [^:]*, helps {0}, hurts {1}, no difference"
-    ),
-    r"squared loss \(its β = 10³: helps (\d+), hurts 0 of (\d+) pairs": (
-        r"Logistic, squared loss, its β = 10³: of {1} pairs on [^:]*, helps {0}, no difference"
-    ),
-}
+def findings() -> str:
+    """The part of README that says what came out, on one line."""
+    readme = (ROOT / "README.md").read_text()
+    return " ".join(readme[readme.index("## What we found") :].split("## ")[1].split())
 
 
 def test_the_readme_says_what_the_pages_say() -> None:
-    """Its answer is written by hand: every interval and every count stands on the front page."""
-    readme = (ROOT / "README.md").read_text()
-    answer = " ".join(readme[readme.index("## What comes out") :].split("## ")[1].split())
+    """Its findings are written by hand: intervals and counts stand on the front page."""
+    said = findings()
     front = (ROOT / "docs" / "results" / "README.md").read_text()
-    intervals = re.findall(r"[+−][\d.,]+ \[[+−][\d.,]+, [+−][\d.,]+\]", answer)
-    assert len(intervals) > 5
-    assert [i for i in intervals if i not in front] == []
-    for written, there in SAID.items():
-        found = re.search(written, answer)
-        assert found is not None, written
-        assert re.search(there.format(*found.groups()), front), found[0]
+    intervals = re.findall(r"[+−][\d.,]+ \[[+−][\d.,]+, [+−][\d.,]+\]", said)
+    assert intervals
+    for interval in intervals:
+        base = re.search(re.escape(interval) + r" to a regret of ([\d.,]+) \((\d+) seeds\)", said)
+        assert base is not None, interval
+        row = rf"\| {re.escape(base[1])} \| {re.escape(interval)} \|.*\| {base[2]} \|"
+        assert re.search(row, front), base[0]
+    compared = re.search(r"Of (\d+) published numbers that we could compare, (\d+) agree", said)
+    assert compared is not None
+    assert f"published numbers {compared[1]} were compared: {compared[2]} agree" in front
+
+
+def test_the_readme_counts_the_seeds_that_are_stuck() -> None:
+    """From `results/` alone: a seed that never leaves the wrong arm has over half of the regret."""
+    told = re.search(r"(\d+) of (\d+) seeds of `neural-lmcts` never leave", findings())
+    assert told is not None
+    rows = [
+        row
+        for row in keeping.read_rows(ROOT / "results")
+        if (row["testbed"], row["agent"]) == ("adult", "neural-lmcts")
+        and json.loads(row["testbed_settings"])["preprocess"] == "paper"
+    ]
+    stuck = {row["seed"] for row in rows if row["final_regret"] > 0.5 * row["rounds"]}
+    assert (len(stuck), len(rows)) == (int(told[1]), int(told[2]))
+    assert stuck.isdisjoint(range(5))
+
+
+def test_the_readme_advises_what_the_pages_advise() -> None:
+    """Each agent that it recommends is one that the front page says may be the best."""
+    readme = (ROOT / "README.md").read_text()
+    advice = readme[readme.index("## Which agent") :].split("## ")[1]
+    front = (ROOT / "docs" / "results" / "README.md").read_text()
+    for family, line in zip(
+        ("linear", "logistic", "data sets"), re.findall(r"^- .*", advice, re.MULTILINE), strict=True
+    ):
+        (answer,) = re.findall(rf"What to use by default: {family}\?\*\* (.*)", front)
+        first = answer.split("lowest mean rank")[0]
+        for agent in re.findall(r"`([\w-]+)`", line):
+            assert f"`{agent}`" in first, (family, agent)
 
 
 def test_the_results_are_small() -> None:

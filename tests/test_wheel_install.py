@@ -1,49 +1,29 @@
-"""The wheel, installed into a clean environment, works without the checkout."""
+"""The wheel, installed into a clean environment, serves a new user without the checkout.
 
-import os
-import subprocess
-import sys
-import sysconfig
-import venv
+The walks are the first ten minutes of three people: one who benchmarks an agent of her own, one
+with a table of her own, and one who reads README from top to bottom.
+"""
+
+import re
+import zipfile
+from email import message_from_bytes
 from pathlib import Path
 
+import numpy as np
 import pytest
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    """Standard output of a command that must succeed; sees nothing of PYTHONPATH."""
-    env = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
-    done = subprocess.run(
-        [str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
+from browsing import opened
+from clean_install import ROOT, install, run
+from fences import Fence, fences
 
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a new environment that holds the wheel of this checkout."""
-    tmp = tmp_path_factory.mktemp("wheel")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp / "dist", ROOT, cwd=tmp)
-    (wheel,) = (tmp / "dist").glob("feelgood-*.whl")
+    return install(tmp_path_factory.mktemp("wheel"))
 
-    env = tmp / "env"
-    venv.create(env, with_pip=False, symlinks=os.name != "nt")
-    python = env / "bin" / "python"
-    run(*pip, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=tmp)
 
-    # The dependencies are those of the running environment, which saves downloading them again: a
-    # .pth file appends its site-packages to the path. The .pth files in there, among them the one
-    # of the editable feelgood, are not read: Python reads them only in its own site-packages. It
-    # is written after the installation, or pip would find a feelgood already installed.
-    paths = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    query = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(run(python, "-c", query, cwd=tmp).strip())
-    (site / "dependencies.pth").write_text("\n".join(sorted(paths)) + "\n")
-    return env
+@pytest.fixture
+def feelgood(clean: Path) -> Path:
+    return clean / "bin" / "feelgood"
 
 
 def test_imports_from_the_wheel(clean: Path, tmp_path: Path) -> None:
@@ -59,5 +39,100 @@ def test_type_marker_is_shipped(clean: Path) -> None:
     assert list(clean.rglob("feelgood/py.typed"))
 
 
-def test_command_lists_agents(clean: Path, tmp_path: Path) -> None:
-    assert "lints" in run(clean / "bin" / "feelgood", "list", "agents", cwd=tmp_path).split()
+def test_links_of_the_package_page_work_there(clean: Path) -> None:
+    """A registry shows README without the repository: only addresses with a host lead somewhere."""
+    (wheel,) = (clean.parent / "dist").glob("feelgood-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(name))
+    text = str(metadata.get_payload())
+    assert "feelgood compares ways to explore" in text
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert targets
+    assert [t for t in targets if not t.startswith("https://")] == []
+    assert any("arxiv.org" in url for url in metadata.get_all("Project-URL", []))
+
+
+STUDY = """
+plugins = ["boltzmann.py"]
+rounds = 60
+seeds = 3
+agents = ["boltzmann", "uniform", "linucb"]
+testbeds = ["linear-20", "wheel-0.5"]
+"""
+
+
+def test_a_walk_from_an_agent_of_ones_own_to_the_page(feelgood: Path, tmp_path: Path) -> None:
+    """Three agents on two testbeds are six batches, shared by two workers."""
+    page = ROOT / "docs" / "adding-an-agent.md"
+    plugin = next(f for f in fences(page) if f.title == "boltzmann.py")
+    (tmp_path / "boltzmann.py").write_text(plugin.text)
+    (tmp_path / "mine.toml").write_text(STUDY)
+    run(feelgood, "study", "run", "mine.toml", "--workers", "2", cwd=tmp_path)
+    shown = run(feelgood, "study", "show", "mine.toml", cwd=tmp_path)
+    assert "6 of 6" in shown, shown
+    run(feelgood, "report", "mine-results", "--out", "page.html", cwd=tmp_path)
+    with opened(tmp_path / "page.html") as browser:
+        seen = browser.inner_text("body")
+        assert "boltzmann" in seen
+        assert "undefined" not in seen
+
+
+def write_clicks(path: Path) -> None:
+    """Who buys: the young in Oslo, the old elsewhere; some ages are missing."""
+    rng = np.random.default_rng(0)
+    lines = ["age,city,bought"]
+    for i in range(400):
+        age, city = int(rng.integers(18, 80)), str(rng.choice(["Rome", "Oslo", "Lima"]))
+        bought = "yes" if (age > 50) ^ (city == "Oslo") else "no"
+        lines.append(f"{'' if i % 17 == 0 else age},{city},{bought}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_a_walk_from_a_table_of_ones_own_to_a_recommendation(
+    feelgood: Path, tmp_path: Path
+) -> None:
+    write_clicks(tmp_path / "clicks.csv")
+    said = run(
+        *(feelgood, "run", "clicks.csv", "--label", "bought", "linucb", "uniform"),
+        *("--rounds", "400", "--seeds", "10", "--out", "mine"),
+        cwd=tmp_path,
+    )
+    assert "clicks" in said
+    assert re.search(r"linucb is best: the regret of uniform, the next, is higher by", said), said
+    run(feelgood, "plot", "mine", "--out", "curves.svg", cwd=tmp_path)
+    assert (tmp_path / "curves.svg").stat().st_size > 1000
+
+
+def fences_of_the_readme() -> list[Fence]:
+    return [f for f in fences(ROOT / "README.md") if f.language in ("bash", "python")]
+
+
+def test_a_walk_through_the_readme(clean: Path, tmp_path: Path) -> None:
+    """From top to bottom, in one folder; what it says is printed is what is printed."""
+    printed = ""
+    for fence in fences_of_the_readme():
+        if fence.language == "python":
+            printed = run(clean / "bin" / "python", "-c", fence.text, cwd=tmp_path)
+            continue
+        for line in fence.text.splitlines():
+            program, *arguments = line.split()
+            assert program == "feelgood"
+            run(clean / "bin" / program, *arguments, cwd=tmp_path)
+    # What README shows below the snippet; other processors round differently.
+    assert (tmp_path / "regret.html").stat().st_size > 1000
+    readme = (ROOT / "README.md").read_text()
+    shape = r"^  (\w+) +([\d,.]+) ± ([\d,.]+)$"
+    shown, got = (re.findall(shape, text, re.MULTILINE) for text in (readme, printed))
+    assert [row[0] for row in shown] == [row[0] for row in got] != []
+    for (_, mean, std), (_, own, _) in zip(shown, got, strict=True):
+        numbers = [float(text.replace(",", "")) for text in (mean, std, own)]
+        assert abs(numbers[0] - numbers[2]) < 0.5 * numbers[1]
+
+
+@pytest.mark.slow
+def test_the_demo_of_the_readme_shows_rows_that_agree_or_differ() -> None:
+    said = run("make", "demo", cwd=ROOT)
+    assert "agrees" in said
+    assert "not comparable" not in said
+    assert "results-demo/page.html" in said
