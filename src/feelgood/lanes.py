@@ -275,6 +275,16 @@ def inverse_root_update(
     return root - outer(white, along)
 
 
+def argmax(scores: Float[Array, "arms *lanes"]) -> Int[Array, "*lanes"]:
+    """The first arm with the largest score.
+
+    Where a score is not finite there is none: one past the last arm, which the engine takes as a
+    divergence and which no list of arms has.
+    """
+    sound = jnp.all(jnp.isfinite(scores), axis=0)
+    return jnp.where(sound, jnp.argmax(scores, axis=0), scores.shape[0])
+
+
 def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes"]:
     """1 at `index` along a new leading axis."""
     positions = jnp.arange(size).reshape((size,) + (1,) * index.ndim)

@@ -83,14 +83,15 @@ class Policy(eqx.Module):
     def act(
         self, key: AnyKey, state: Any, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], Any]:
-        """Choose an arm."""
+        """Choose an arm. One that does not exist says that the chain has diverged."""
 
     def noise(self, key: Key[Array, ""], spec: Spec) -> Float[Array, " numbers"]:
         """All random numbers of one round of one chain. Optional, together with `decide`.
 
         A policy whose numbers do not depend on its state may define both. The engine then draws
         the numbers of many rounds at once, several times faster than a few at a time, and calls
-        `decide` instead of `act`. The key is the one `act` would get; so must the decision be.
+        `decide` instead of `act`. The key is the one `act` would get; so must the decision be. All
+        settings of a sweep share these numbers, so they depend on no number setting.
         """
         raise NotImplementedError
 

@@ -6,8 +6,8 @@ plays those rounds for all chains together. Chains are seeds × settings.
 
 All settings of a sweep share their seed's noise; see `feelgood.environment` for the keys.
 
-**Failure is a value.** A chain whose probe stops being finite is marked with the round; the others
-go on.
+**Failure is a value.** A chain whose probe stops being finite, or that chooses no arm that there
+is, is marked with the round; the others go on.
 """
 
 import functools
@@ -244,9 +244,11 @@ def _play(
             arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
         else:
             arm, state = policy.decide(lanes.tile(row(noise, i), settings), state, context)
+        lost = (arm < 0) | (arm >= arms)
+        arm = jnp.where(lost, 0, arm)
         reward = lanes.pick(lanes.tile(row(block.rewards, i), settings), lanes.one_hot(arm, arms))
         state = policy.update(state, context, arm, reward)
-        broken = ~jnp.isfinite(policy.probe(state)) & (diverged_at < 0)
+        broken = (lost | ~jnp.isfinite(policy.probe(state))) & (diverged_at < 0)
         record = Played(
             arms=put(record.arms, arm, i),
             health={

@@ -56,8 +56,7 @@ class Status(enum.Enum):
     """What became of one chain. Failures are values: the other chains go on."""
 
     OK = "finished"
-    DIVERGED = "the sampled parameters became infinite or NaN"
-    INTERRUPTED = "stopped before the last round"
+    DIVERGED = "parameters or scores became infinite or NaN"
 
     @property
     def message(self) -> str:

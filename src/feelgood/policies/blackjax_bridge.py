@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import models
+from feelgood import lanes, models
 from feelgood.bonus import FeelGood, FullPass
 from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError, did_you_mean
@@ -182,7 +182,7 @@ class BlackjaxThompson(Policy):
         return self.arm_of_draw(state, context), state
 
     def arm_of_draw(self, state: BlackjaxState, context: Float[Array, "..."]) -> Int[Array, ""]:
-        return jnp.argmax(models.scores(state.spec, state.theta, context), axis=0)
+        return lanes.argmax(models.scores(state.spec, state.theta, context))
 
     def update(
         self,
@@ -193,7 +193,8 @@ class BlackjaxThompson(Policy):
     ) -> BlackjaxState:
         x, block = models.played(state.spec, context, arm)
         data = state.data.add(context, x, block, arm, reward)
-        return BlackjaxState(data, state.theta, state.acceptance, state.spec)
+        theta = data.unless_lost(state.theta)
+        return BlackjaxState(data, theta, state.acceptance, state.spec)
 
     def redraw(
         self, key: AnyKey, state: BlackjaxState

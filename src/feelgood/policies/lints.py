@@ -38,7 +38,7 @@ class LinTS(RidgePolicy):
         self, noise: Float[Array, "numbers *lanes"], state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
         theta = self._theta(noise, state)
-        return jnp.argmax(models.scores(state.spec, theta, context), axis=0), state
+        return lanes.argmax(models.scores(state.spec, theta, context)), state
 
     def redraw(
         self, key: AnyKey, state: RidgeState

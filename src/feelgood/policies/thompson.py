@@ -233,7 +233,7 @@ class Thompson(Policy):
     def arm_of_draw(
         self, state: ThompsonState, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
-        return jnp.argmax(models.scores(state.spec, state.chain.theta, context), axis=0)
+        return lanes.argmax(models.scores(state.spec, state.chain.theta, context))
 
     def update(
         self,
@@ -245,17 +245,19 @@ class Thompson(Policy):
         x, block = models.played(state.spec, context, arm)
         chain, root, mode = state.chain, state.root, state.mode
         energy = self._energy_of(state)
-        if energy.bonus is not None:
-            chain = chain._replace(memo=energy.bonus.extend(chain.memo, context))
+        data = state.data.add(context, x, block, arm, reward)
+        if energy.bonus is not None and data.rows is not None:
+            chain = chain._replace(memo=energy.bonus.extend(chain.memo, data.rows, context))
         if root is not None:
             root = history.update_inverse_root(root, x, block)
         if mode is not None:
             mode = mode._replace(root=history.update_inverse_root(mode.root, x, block))
-        data = state.data.add(context, x, block, arm, reward)
+        chain = chain._replace(theta=data.unless_lost(chain.theta))
         return _with(state, data=data, chain=chain, root=root, mode=mode)
 
     def probe(self, state: ThompsonState) -> Float[Array, "*lanes"]:
-        return jnp.sum(state.chain.theta, axis=(0, 1))
+        """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
+        return jnp.sum(state.chain.theta, axis=(0, 1)) + state.step
 
     def health(self, state: ThompsonState) -> dict[str, Float[Array, "*lanes"]]:
         out = {"step": state.step, "gradients": state.info.gradients}

@@ -135,6 +135,12 @@ def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed
     key = seed_keys(seed_array([seed]), AGENT)[0]
     args = (policy, key, contexts, rewards)
     arms = np.asarray(compiled(_Player(spec=testbed.spec), *args)[0](*args)[0])
+    lost = np.flatnonzero((arms < 0) | (arms >= testbed.spec.arms))
+    if len(lost):
+        raise FeelgoodError(
+            f"the agent that plays the run of seed {seed} diverged in round {lost[0] + 1}: "
+            "use other settings for it."
+        )
     got = np.asarray(rewards)[np.arange(rounds), arms]
     return Observed(contexts=np.asarray(contexts), arms=arms, rewards=got)
 
@@ -168,14 +174,15 @@ def parallel_draws(
     Every chain starts where the agent starts, takes in the whole run, makes `burn` draws that are
     thrown away, and then those that are kept. With `live` it makes its inner steps in every round
     of the run too, as an agent that plays does; that takes much longer. Chain c has its own random
-    numbers whatever the others do. Threads share the chains; an agent that prefers chains of its
-    own gets them.
+    numbers whatever the others do. Threads share the chains; a program holds no more of them than
+    the agent wants.
     """
     workers = usable_cores() if workers is None else workers
     base = jax.random.fold_in(generator.key(seed), CHAINS)
     keys = jax.vmap(lambda c: jax.random.fold_in(base, c))(jnp.arange(chains))
-    alone = policy.chains_per_program(spec) == 1
-    size = 1 if alone else -(-chains // workers)
+    most = policy.chains_per_program(spec)
+    size = min(-(-chains // workers), most or chains)
+    alone = most == 1
     # The last group repeats its last chain, so that all have one shape.
     groups = [
         np.minimum(np.arange(start, start + size), chains - 1) for start in range(0, chains, size)
