@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from proofs.test_mutants import MUTANTS
@@ -34,14 +35,15 @@ from feelgood.posterior import (
     measure_state,
     own_target,
 )
-from feelgood.posterior.along import state_moments
+from feelgood.posterior.along import moments_of
 from feelgood.posterior.analysis import AgentPosterior, fresh_contexts
-from feelgood.posterior.chains import gather, parallel_draws, play_many
+from feelgood.posterior.chains import gather, parallel_draws
 from feelgood.posterior.diagnostics import effective_draws, split_rhat
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
 from feelgood.report.posterior_charts import ellipse, posterior_figure, render_figure
 from feelgood.report.posterior_draws import to_inference_data
+from feelgood.simulate import simulate
 from feelgood.testbeds.planted import Planted
 
 STRICT = 1e-4
@@ -439,18 +441,32 @@ def test_own_data_are_those_of_the_agents_own_run() -> None:
 # ---- along a run ----------------------------------------------------------------------------
 
 
+class Capture:
+    """Keeps what the engine shows."""
+
+    every, names = 100, ("nothing",)
+
+    def measure(self, policy: Any, keys: Any, state: Any, seen: Any, t: int) -> Any:
+        assert t == 100
+        copied = jax.tree.map(jnp.copy, (state, seen))  # the engine goes on with its own
+        self.seen = (policy, keys, *copied)
+        return np.zeros((1, 2)), 0.0
+
+
 @pytest.mark.parametrize("name", ["lints", pytest.param("lmcts", marks=pytest.mark.slow)])
 def test_measures_along_a_run(name: str) -> None:
     """Of every chain against its own posterior; the sums are those of what it saw."""
     settings = matched_settings(name, SMALL, NOISE)
     policy = AGENTS[name].build(settings)
-    state, keys, many = play_many(SMALL, policy, 100, [4, 5])
-    moments = state_moments(many, state)
+    watch = Capture()
+    simulate(SMALL, policy, rounds=100, seeds=[4, 5], workers=1, along=watch)
+    many, keys, state, sums = watch.seen
+    moments = moments_of(sums)
     for lane, seed in enumerate((4, 5)):
         seen = Moments.of(SPEC, gather(SMALL, policy, 100, seed))
-        np.testing.assert_allclose(moments.gram[lane], seen.gram, rtol=1e-3, atol=1e-2)
-        np.testing.assert_allclose(moments.moment[lane], seen.moment, rtol=1e-3, atol=1e-2)
-    found = measure_state(many, keys, state, SPEC, 100, noise=NOISE, contexts=CONTEXTS)
+        np.testing.assert_allclose(moments.gram[lane], seen.gram, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(moments.moment[lane], seen.moment, rtol=1e-4, atol=1e-3)
+    found = measure_state(many, keys, state, sums, SPEC, 100, noise=NOISE, contexts=CONTEXTS)
     assert len(found) == 2
     for rows in found:
         assert {"bias", "trace", "choice", "ess"} <= {row.measure for row in rows}

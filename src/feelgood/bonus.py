@@ -81,6 +81,11 @@ class FeelGood(eqx.Module):
         """How far from b the function φ is straight to float32 accuracy."""
         return jnp.zeros_like(self.b)
 
+    @property
+    def sharpness(self) -> Number:
+        """s of the corner's rounding; infinite for a corner that is not rounded."""
+        return jnp.full_like(self.b, jnp.inf)
+
 
 class SmoothedFeelGood(FeelGood):
     """φ(g) = b − softplus(s(b − g))/s: the cap with a rounded corner.
@@ -102,6 +107,10 @@ class SmoothedFeelGood(FeelGood):
     def bend(self) -> Float[Array, "..."]:
         # e^{-20} = 2e-9: below half a unit in the last place of a slope of 1, or of 0 in a sum.
         return 20.0 / self.s
+
+    @property
+    def sharpness(self) -> Number:
+        return self.s
 
 
 #: Up to this many arms comparisons are written out; above it they are reductions.

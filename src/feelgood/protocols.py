@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from feelgood import generator
 from feelgood.lanes import AnyKey
 from feelgood.registry import Registry
-from feelgood.types import Spec
+from feelgood.types import LinearTarget, Number, Spec
 
 
 class Testbed(eqx.Module):
@@ -56,6 +56,20 @@ class Testbed(eqx.Module):
         self, key: Key[Array, ""], state: Any, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         """One noisy reward of each arm, given the expected ones."""
+
+    def truth(self, state: Any) -> Float[Array, "..."] | None:
+        """The true parameters θ of a linear model: `dim` numbers for every block of parameters.
+
+        An array of the state as it is there. A testbed that returns one says that the expected
+        reward of an arm is θ · x, or its logistic function where `spec.rewards` is "bernoulli".
+        None: no linear model is right here.
+        """
+        del state
+        return None
+
+    def reward_noise(self) -> Number | None:
+        """Standard deviation of the rewards' normal noise; None: their noise is something else."""
+        return None
 
 
 class Policy(eqx.Module):
@@ -154,6 +168,22 @@ class Policy(eqx.Module):
         """
         del key, state
         return None
+
+    def target(self, spec: Spec) -> LinearTarget | None:
+        """The law that draws of `redraw` should follow; None: the agent does not say.
+
+        The measures of the posterior then judge the sampler by it.
+        """
+        del spec
+        return None
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        """Settings with which the target is the exact posterior; none: the agent's own are right.
+
+        `noise` is the standard deviation of the rewards, N(0, I/`precision`) the prior.
+        """
+        del spec, noise, precision
+        return {}
 
     def arm_of_draw(self, state: Any, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
         """The arm that the latest draw of `redraw` plays, in the state that it returned."""

@@ -21,10 +21,11 @@ from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.history import Rows, Stats
 from feelgood.lanes import AnyKey
+from feelgood.policies.thompson import gibbs_matched, gibbs_target
 from feelgood.protocols import AGENTS, Policy
 from feelgood.registry import Entry, Family
 from feelgood.settings import setting, settings_of
-from feelgood.types import Likelihood, Number, Spec
+from feelgood.types import Likelihood, LinearTarget, Number, Spec
 
 PREFIX = "blackjax:"
 #: Kernels that a listing shows; any other that fits is understood too.
@@ -202,6 +203,12 @@ class BlackjaxThompson(Policy):
         assert isinstance(key, jax.Array)
         state = self._draw(key, state)
         return state.theta.reshape(-1), state
+
+    def target(self, spec: Spec) -> LinearTarget:
+        return gibbs_target(self._energy(spec), self.beta, self.bonus)
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        return gibbs_matched(spec, noise, precision)
 
     def probe(self, state: BlackjaxState) -> Float[Array, ""]:
         return jnp.sum(state.theta)

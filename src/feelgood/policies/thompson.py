@@ -21,7 +21,7 @@ from feelgood.protocols import Policy
 from feelgood.samplers import Kernel, Tuning, run_steps
 from feelgood.samplers.blocks import RoundInfo
 from feelgood.settings import setting
-from feelgood.types import Likelihood, Number, Spec
+from feelgood.types import Likelihood, LinearTarget, Number, Spec
 
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
@@ -230,6 +230,12 @@ class Thompson(Policy):
         state = self.draw(key, state)
         return self.arm_of_draw(state, context), state
 
+    def target(self, spec: Spec) -> LinearTarget:
+        return gibbs_target(self.energy(spec, ()), self.beta, self.bonus)
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        return gibbs_matched(spec, noise, precision)
+
     def arm_of_draw(
         self, state: ThompsonState, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
@@ -284,6 +290,27 @@ class Thompson(Policy):
         left = pull - lanes.matvec(stats.gram, mode.theta) - self.rho / self.eta * mode.theta
         step = lanes.matvec(jnp.swapaxes(mode.root, 0, 1), lanes.matvec(mode.root, left))
         return frozen, mode._replace(theta=mode.theta + step)
+
+
+def gibbs_target(energy: Energy, beta: Number, bonus: FeelGood | None) -> LinearTarget:
+    """What exp(−βL) is as a law of a linear model's parameters."""
+    by = 2.0 * float(beta)
+    return LinearTarget(
+        weight=by * float(energy.eta),
+        prior=by * float(energy.rho),
+        loss=energy.likelihood,
+        bonus=bonus,
+        beta=float(beta),
+    )
+
+
+def gibbs_matched(spec: Spec, noise: float, precision: float) -> dict[str, float]:
+    """Settings with which exp(−βL) is the posterior with this noise and prior N(0, I/precision).
+
+    β = 1, η = 1/(2·noise²), ρ = precision/2; and η = 1 for the Bernoulli loss.
+    """
+    eta = 1.0 if spec.rewards == "bernoulli" else 0.5 / noise**2
+    return {"beta": 1.0, "eta": eta, "rho": 0.5 * precision}
 
 
 def _with(state: ThompsonState, **changes: Any) -> ThompsonState:

@@ -119,13 +119,19 @@ def redraw(
 
 
 def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
-    """Refuse an agent that draws no parameters."""
-    key = generator.key(0)
-    drawn = jax.eval_shape(lambda p: p.redraw(key, p.reserve(p.init(key, spec), 1)), policy)
-    if drawn is None:
+    """Refuse an agent that draws no parameters of a linear model."""
+    if not draws_parameters(policy, spec):
         raise FeelgoodError(
-            f"'{agent}' draws no parameters, so it has no posterior: name a Thompson agent."
+            f"'{agent}' draws no parameters of a linear model, so it has no posterior: "
+            "name a Thompson agent such as lints or lmcts."
         )
+
+
+def draws_parameters(policy: Policy, spec: Spec) -> bool:
+    """Whether an agent draws the parameters of a linear model for this problem."""
+    key = generator.key(0)
+    drawn = jax.eval_shape(lambda p: p.redraw(key, p.init(key, spec)), policy)
+    return drawn is not None and drawn[0].shape == (spec.parameters,)
 
 
 def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed:

@@ -13,11 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from feelgood.bonus import FeelGood, SmoothedFeelGood
+from feelgood.bonus import FeelGood
 from feelgood.errors import FeelgoodError
-from feelgood.policies.blackjax_bridge import BlackjaxThompson
-from feelgood.policies.lints import LinTS
-from feelgood.policies.thompson import Thompson
 from feelgood.protocols import Policy
 from feelgood.types import Spec
 
@@ -125,28 +122,24 @@ def exact_posterior(moments: Moments, noise: float, precision: float) -> Law:
 
 def require_normal(policy: Policy, spec: Spec) -> None:
     """Refuse an agent whose loss has no posterior in closed form."""
-    loss = getattr(policy, "likelihood", "squared")
-    loss = spec.rewards if loss == "auto" else loss
-    if loss != "squared":
+    target = policy.target(spec)
+    if target is not None and target.loss != "squared":
         raise FeelgoodError(
-            f"the {loss} loss has no exact posterior to compare with: set likelihood = squared."
+            f"the {target.loss} loss has no exact posterior to compare with: "
+            "set likelihood = squared."
         )
 
 
 def own_target(policy: Policy, spec: Spec, log: Observed, seed: int = 0) -> Law | None:
-    """exp(−βL) of this agent on these data; None where the agent has no such target."""
+    """The law that this agent should draw from with these data; None where it does not say."""
     require_normal(policy, spec)
-    moments = Moments.of(spec, log)
-    if isinstance(policy, LinTS):
-        eta = float(policy.eta)
-        return normal_law(moments, eta, eta * float(policy.rho))
-    if not isinstance(policy, (Thompson, BlackjaxThompson)):
+    target = policy.target(spec)
+    if target is None:
         return None
-    beta, eta, rho = float(policy.beta), float(policy.eta), float(policy.rho)
-    plain = normal_law(moments, 2.0 * beta * eta, 2.0 * beta * rho)
-    if policy.bonus is None:
+    plain = normal_law(Moments.of(spec, log), target.weight, target.prior)
+    if target.bonus is None:
         return plain
-    return feelgood_law(plain, spec, log.contexts, policy.bonus, beta, seed)
+    return feelgood_law(plain, spec, log.contexts, target.bonus, target.beta, seed)
 
 
 # ---- which arm looks best -------------------------------------------------------------------
@@ -200,10 +193,9 @@ def _choice_quadrature(
 
 def _bonus(bonus: FeelGood, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """φ and φ' of the best scores, written out in float64."""
-    b = float(bonus.b)
-    if not isinstance(bonus, SmoothedFeelGood):
+    b, s = float(bonus.b), float(bonus.sharpness)
+    if np.isinf(s):
         return np.minimum(b, best), (best < b).astype(np.float64)
-    s = float(bonus.s)
     return b - np.logaddexp(0.0, s * (b - best)) / s, special.expit(s * (b - best))
 
 

@@ -75,3 +75,9 @@ class Linear(Testbed):
     ) -> Float[Array, " arms"]:
         del state
         return means + self.noise * generator.normal(key, 1)
+
+    def truth(self, state: LinearState) -> Float[Array, "dim arms"]:
+        return state.theta
+
+    def reward_noise(self) -> Number:
+        return self.noise
