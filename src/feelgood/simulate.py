@@ -25,7 +25,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood import lanes, models
-from feelgood.compiling import BRIEFLY, ONCE, compiled
+from feelgood.compiling import BRIEFLY, ONCE, compiled, in_own_precision
 from feelgood.environment import (
     Block,
     BlockMaker,
@@ -496,6 +496,7 @@ def _leaves(playing: Playing, room: int) -> dict[str, np.ndarray]:
     return {**leaves, "room": np.asarray(room)}
 
 
+@in_own_precision
 def simulate(
     testbed: Testbed,
     policies: Policy | Sequence[Policy],
@@ -553,6 +554,7 @@ def simulate(
             with lock:
                 progress(chain_rounds)
 
+    @in_own_precision
     def run_group(index: int, group: Group) -> _Finished:
         chosen = np.asarray(group.settings)
         repeats = len(group.seeds)

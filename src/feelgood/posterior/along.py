@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from feelgood import lanes
-from feelgood.compiling import BRIEFLY, compiled
+from feelgood.compiling import BRIEFLY, compiled, in_own_precision
 from feelgood.errors import FeelgoodError
 from feelgood.history import Stats
 from feelgood.lanes import AnyKey
@@ -59,6 +59,7 @@ def moments_of(seen: Stats) -> Moments:
     )
 
 
+@in_own_precision
 def measure_state(
     policy: Policy,
     keys: AnyKey,

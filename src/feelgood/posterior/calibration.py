@@ -20,7 +20,7 @@ from scipy import special
 
 import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.compiling import compiled, keep_compiled_programs
+from feelgood.compiling import compiled, in_own_precision, keep_compiled_programs
 from feelgood.environment import ENVIRONMENT, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
@@ -207,6 +207,7 @@ class _Ranker(eqx.Module):
         return drawn[self.thin - 1 :: self.thin]
 
 
+@in_own_precision
 def calibrate(
     agent: str,
     testbed: str = "planted",

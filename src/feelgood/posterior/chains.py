@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from feelgood import generator, lanes
-from feelgood.compiling import compiled
+from feelgood.compiling import compiled, in_own_precision
 from feelgood.environment import AGENT, environment, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
 from feelgood.grouping import usable_cores
@@ -127,6 +127,7 @@ def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
         )
 
 
+@in_own_precision
 def draws_parameters(policy: Policy, spec: Spec) -> bool:
     """Whether an agent draws the parameters of a linear model for this problem."""
     key = generator.key(0)
@@ -134,6 +135,7 @@ def draws_parameters(policy: Policy, spec: Spec) -> bool:
     return drawn is not None and drawn[0].shape == (spec.parameters,)
 
 
+@in_own_precision
 def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed:
     """What one agent sees in a run of one seed, the same as in `feelgood run`."""
     block = environment(testbed, [seed], rounds)
@@ -151,6 +153,7 @@ def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed
     return Observed(contexts=np.asarray(contexts), arms=arms, rewards=got)
 
 
+@in_own_precision
 def play_many(
     testbed: Testbed, policy: Policy, rounds: int, seeds: list[int]
 ) -> tuple[Any, AnyKey, Policy]:
@@ -163,6 +166,7 @@ def play_many(
     return state, lane_keys(keys), many
 
 
+@in_own_precision
 def parallel_draws(
     policy: Policy,
     spec: Spec,
@@ -197,6 +201,7 @@ def parallel_draws(
     learner = _Learner(spec=spec, burn=burn, draws=draws, live=live)
     data = (jnp.asarray(log.contexts), jnp.asarray(log.arms), jnp.asarray(log.rewards))
 
+    @in_own_precision
     def run(group: np.ndarray) -> np.ndarray:
         args = (used, keys[group[0]] if alone else keys[group], *data)
         out = np.asarray(compiled(learner, *args)[0](*args), np.float64)

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 
 from feelgood import generator
+from feelgood.compiling import in_own_precision
 from feelgood.errors import FeelgoodError
 from feelgood.paper import preset_settings
 from feelgood.protocols import AGENTS, Testbed
@@ -16,6 +17,7 @@ PRECISION = 1.0
 BERNOULLI_NOISE = 0.5
 
 
+@in_own_precision
 def has_truth(testbed: Testbed) -> bool:
     """Whether the testbed's rewards are those of a linear model, by its own word."""
     truth = jax.eval_shape(lambda key: testbed.truth(testbed.init(key)), generator.key(0))
