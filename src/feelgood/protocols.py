@@ -135,13 +135,16 @@ class Policy(eqx.Module):
         return None
 
     def memory(self, spec: Spec, rounds: int) -> int:
-        """Bytes that one chain needs at most: by default twice its state, with room for all."""
+        """Bytes that one chain needs at most: by default three times its state, with room for all.
+
+        A round holds the old state, the new one, and what it computes on the way.
+        """
 
         def last(key: Array) -> Any:
             return self.reserve(self.init(key, spec), rounds)
 
         leaves = jax.tree.leaves(jax.eval_shape(last, generator.key(0)))
-        return 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+        return 3 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
         """The most rounds to play before `reserve` is called again; None: any number."""

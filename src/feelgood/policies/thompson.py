@@ -123,7 +123,8 @@ class Thompson(Policy):
         # wide, and an accelerator reads all chains' histories together.
         prune = shape == () and not spec.shared and self._short_moves()
         exact: Evaluator
-        if history.on_accelerator() and shape:
+        few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
+        if history.on_accelerator() and shape and (spec.shared or few):
             together = Products if spec.shared else Columns
             exact = together(bonus=self.bonus, spec=spec, settings=settings)
         else:
