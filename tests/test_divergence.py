@@ -3,19 +3,27 @@
 import io
 import json
 from dataclasses import replace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
-from toys import Coins, Doomed, LanedDoomed
+from toys import Coins, Doomed, LanedDoomed, Witness
 
 import feelgood
-from feelgood import Status, lanes
+from feelgood import AGENTS, FeelgoodError, Spec, Status, lanes, setting
 from feelgood.cli import output
 from feelgood.environment import AGENT, seed_array, seed_keys
+from feelgood.policies import LinTS
+from feelgood.policies.thompson import Thompson
+from feelgood.posterior.chains import gather
 from feelgood.results import AgentResult, RunResult
+from feelgood.samplers import MALA
+from feelgood.settings import settings_of
 from feelgood.simulate import simulate
+from feelgood.types import Number
 
 ROUNDS, SEEDS, VICTIM = 40, (3, 5, 8), 1
 
@@ -44,8 +52,7 @@ def test_the_broken_chain_has_a_status_and_a_round(result: RunResult) -> None:
     assert one.statuses == (Status.OK, Status.DIVERGED, Status.OK)
     np.testing.assert_array_equal(one.diverged_at, [-1, 17, -1])
     assert one.status == (
-        "1 of 3 chains diverged, the first in round 17: "
-        "the sampled parameters became infinite or NaN"
+        "1 of 3 chains diverged, the first in round 17: parameters or scores became infinite or NaN"
     )
 
 
@@ -101,3 +108,92 @@ def test_a_table_of_nothing_but_broken_chains_has_no_nan() -> None:
 def test_status_members_carry_a_message() -> None:
     assert all(status.message for status in Status)
     assert jax.tree.leaves(Status.OK) == [Status.OK]
+
+
+# ---- what is not a number -------------------------------------------------------------------
+
+#: Settings that make an agent cheap, and an ε-greedy one choose at random.
+CHEAP = {
+    "lints": {},
+    "linucb": {},
+    "epsgreedy": {"epsilon": 1.0},
+    "lmcts": {"steps": 1},
+    "neural-ts": {"layers": "4"},
+    "neural-ucb": {"layers": "4"},
+    "neural-linear": {"layers": "4"},
+    "neural-eps-greedy": {"layers": "4", "epsilon": 1.0},
+    "neural-lmcts": {"layers": "4", "updates": 1},
+    "blackjax:barker": {"steps": 1},
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(n, marks=[pytest.mark.slow] if n.startswith(("neural-", "blackjax")) else [])
+        for n in CHEAP
+    ],
+)
+def test_no_arm_is_chosen_by_scores_that_are_no_numbers(name: str) -> None:
+    policy = AGENTS[name].build(CHEAP[name])
+    key, spec = jax.random.key(0), Spec(arms=3, dim=2)
+    act = jax.jit(lambda state, context: policy.act(key, state, context)[0])
+    state = policy.init(key, spec)
+    assert 0 <= act(state, jnp.ones(2)) < 3
+    for bad in (jnp.nan, jnp.inf):
+        assert act(state, jnp.asarray([1.0, bad])) == 3
+
+
+def test_the_first_largest_score_wins_and_one_bad_score_spoils_all() -> None:
+    scores = jnp.asarray([[1.0, 3.0, jnp.nan, -jnp.inf], [2.0, 3.0, 9.0, 0.0]])
+    assert lanes.argmax(scores).tolist() == [1, 0, 2, 2]
+    assert lanes.argmax(scores[:, 0]) == 1
+
+
+def test_scores_that_are_no_numbers_are_a_divergence_in_their_round() -> None:
+    """`eta` is 0 to a processor: every draw is infinite, though the state is sound."""
+    outcome = simulate(Coins(), LinTS(eta=1e-39), rounds=5, seeds=[0, 1])
+    assert outcome.diverged_at.tolist() == [[1, 1]]
+    assert np.isnan(outcome.final_regret).all()
+    with pytest.raises(FeelgoodError, match="seed 3 diverged in round 1: use other settings"):
+        gather(Coins(), LinTS(eta=1e-39), 5, 3)
+
+
+def test_a_step_that_is_no_number_is_a_divergence_though_its_filter_rejects_it() -> None:
+    outcome = simulate(Coins(), Thompson(MALA(), step=np.nan, steps=1), rounds=3, seeds=[0])
+    assert outcome.diverged_at.tolist() == [[1]]
+
+
+@pytest.mark.parametrize("arm", [3.0, -1.0])
+def test_an_arm_that_does_not_exist_is_a_divergence(arm: float) -> None:
+    outcome = simulate(Coins(), [Witness(arm=1.0), Witness(arm=arm)], rounds=4, seeds=[0])
+    assert outcome.diverged_at.tolist() == [[-1], [1]]
+
+
+SMALL = "in single precision, in which everything is computed, it is 0; use a number at least"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        ({"lints": {"eta": 1e-39}}, f"lints.eta = 1e-39 is not allowed: {SMALL} 1.2e-38 in size."),
+        ({"lints": {"eta": [1.0, 1e-45]}}, f"lints.eta = 1e-45 is not allowed: {SMALL}"),
+        ({"testbed": {"scale": 1e-38}}, "scale = 1e-38 is not allowed: use a finite number at"),
+        ({"testbed": {"noise": 1e-300}}, f"linear-20.noise = 1e-300 is not allowed: {SMALL}"),
+    ],
+)
+def test_numbers_that_vanish_in_single_precision_are_refused(call: Any, sentence: str) -> None:
+    with pytest.raises(FeelgoodError) as caught:
+        feelgood.run("linear-20", ["lints"], rounds=5, seeds=1, settings=call)
+    assert sentence in str(caught.value)
+
+
+def test_bounds_hold_after_rounding_too() -> None:
+    class Plain(Witness):
+        big: Number = setting(2.0, "anything", above=1.0)
+
+    rule = settings_of(Plain)["big"]
+    assert rule.check("plain", "big", 1.1) == 1.1
+    for value, seen in ((1e39, "infinite"), (1.0 + 1e-12, "1")):
+        with pytest.raises(FeelgoodError, match=f"it is {seen}; use a number"):
+            rule.check("plain", "big", value)

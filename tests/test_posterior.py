@@ -5,6 +5,7 @@ level 10⁻⁴ (`STRICT`), so that all of them together fail by chance with prob
 Rejections are required of errors many times as large as a verdict can see.
 """
 
+import dataclasses
 import functools
 import json
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from proofs.test_mutants import MUTANTS
@@ -34,14 +36,15 @@ from feelgood.posterior import (
     measure_state,
     own_target,
 )
-from feelgood.posterior.along import state_moments
+from feelgood.posterior.along import moments_of
 from feelgood.posterior.analysis import AgentPosterior, fresh_contexts
-from feelgood.posterior.chains import gather, parallel_draws, play_many
+from feelgood.posterior.chains import gather, parallel_draws
 from feelgood.posterior.diagnostics import effective_draws, split_rhat
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
 from feelgood.report.posterior_charts import ellipse, posterior_figure, render_figure
 from feelgood.report.posterior_draws import to_inference_data
+from feelgood.simulate import simulate
 from feelgood.testbeds.planted import Planted
 
 STRICT = 1e-4
@@ -439,18 +442,120 @@ def test_own_data_are_those_of_the_agents_own_run() -> None:
 # ---- along a run ----------------------------------------------------------------------------
 
 
+# ---- what is no evidence --------------------------------------------------------------------
+
+
+def two_arms(gap: float) -> Law:
+    """One number per arm, with deviation 1 and means 0 and `gap`."""
+    return Law(np.array([[0.0], [gap]]), np.ones((2, 1, 1)))
+
+
+def judged(draws: np.ndarray, law: Law, level: float = STRICT) -> Any:
+    rows = measure(chains_of(draws), law, Spec(arms=2, dim=1), np.ones((64, 1)))
+    rounding = 0.0 if law.rounding is None else float(law.rounding.max())
+    return {row.measure: row for row in rows if row.arm is None}, judge(rows, level, rounding)
+
+
+@pytest.mark.parametrize("gap", [5.5, 9.0, 12.0, 30.0])
+def test_an_arm_that_is_never_chosen_is_no_evidence_if_it_should_hardly_be(gap: float) -> None:
+    """The arm has probability 5e-5 to 1e-100, times 1,500 draws; no chain's share differs."""
+    law = two_arms(gap)
+    draws = law.sample(np.random.default_rng(0), 1_500)
+    assert (draws[:, 1] > draws[:, 0]).all()
+    rows, verdict = judged(draws, law)
+    assert 0.0 < rows["choice"].value < 1e-3
+    assert rows["choice"].p_value > 0.1
+    assert verdict.status == "exact", verdict.sentence
+
+
+def test_an_arm_that_is_never_chosen_is_evidence_if_it_should_be() -> None:
+    """At a gap of 2 one draw in 13 should choose it."""
+    law = two_arms(2.0)
+    draws = two_arms(30.0).sample(np.random.default_rng(0), 1_500) - np.array([[0.0], [28.0]])
+    apart = draws.copy()
+    apart[:, 1] = np.maximum(draws[:, 1], draws[:, 0] + 0.01)
+    assert judged(draws, law)[1].status == "exact"
+    rows, _ = judged(apart, law)
+    assert rows["choice"].p_value < 1e-6
+
+
+def test_chains_that_all_hold_the_right_share_are_no_evidence() -> None:
+    """Nine of ten draws of every chain inside: the spread is 0, and the mean 0.9 up to rounding."""
+    rng, law = np.random.default_rng(1), two_arms(1.0)
+    white = rng.uniform(-1.0, 1.0, (30, 10, 2, 1))
+    white[:, 0] = 3.0
+    rows = measure(law.mean + white, law, Spec(arms=2, dim=1))
+    cover = next(row for row in rows if row.measure == "cover90" and row.arm is None)
+    assert cover.value == pytest.approx(0.9) and cover.p_value == 1.0
+
+
+def test_an_offset_that_single_precision_cannot_resolve_is_no_evidence() -> None:
+    law = two_arms(1.0)
+    draws = law.sample(np.random.default_rng(2), 1_500) + np.array([[0.3], [0.0]])
+    assert judged(draws, law)[1].status == "biased"
+    coarse = dataclasses.replace(law, rounding=np.array([[0.4], [0.0]]))
+    rows, verdict = judged(draws, coarse)
+    assert verdict.status == "exact", verdict.sentence
+    assert rows["bias"].value == pytest.approx(0.3 / np.sqrt(2.0), abs=0.06)  # shown as it is
+    # The other coordinate is as fine as before.
+    turned = dataclasses.replace(law, rounding=coarse.rounding[::-1])
+    assert judged(draws, turned)[1].status == "biased"
+    useless = dataclasses.replace(law, rounding=np.full((2, 1), 20.0))
+    _, verdict = judged(draws, useless)
+    assert verdict.status == "undecided" and "20 standard deviations only" in verdict.sentence
+
+
+def test_rounding_is_that_of_sums_in_single_precision() -> None:
+    """Sums in float32 move the mean by less than the allowance, and not by much less."""
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((4000, 3)).astype(np.float32)
+    rewards = (x @ np.array([30.0, -50.0, 10.0], np.float32)).astype(np.float32)
+    spec = Spec(arms=2, dim=3)
+    moments = Moments.of(spec, Observed(x, np.zeros(4000, np.int64), rewards))
+    law = exact_posterior(moments, 0.01, 1.0)
+    gram, pull = np.zeros((3, 3), np.float32), np.zeros(3, np.float32)
+    for row, reward in zip(x, rewards, strict=True):
+        gram, pull = gram + np.outer(row, row), pull + reward * row
+    rounded = Moments(np.stack([gram, 0 * gram]).astype(np.float64), np.stack([pull, 0 * pull]))
+    moved = law.whiten(exact_posterior(rounded, 0.01, 1.0).mean)[0]
+    assert law.rounding is not None
+    assert np.all(np.abs(moved) < law.rounding[0])
+    assert np.abs(moved).max() > 0.01 * law.rounding[0].max()
+    assert np.all(law.rounding[1] == 0.0)  # never played: its prior is exact
+
+
+@pytest.mark.slow
+def test_the_exact_agent_is_exact_on_the_wheel() -> None:
+    found = analyse(["lints"], testbed="wheel-0.5", seeds=3, level=STRICT)
+    assert [a.verdict.status for a in found.agents] == ["exact"] * 3
+
+
+class Capture:
+    """Keeps what the engine shows."""
+
+    every, names = 100, ("nothing",)
+
+    def measure(self, policy: Any, keys: Any, state: Any, seen: Any, t: int) -> Any:
+        assert t == 100
+        copied = jax.tree.map(jnp.copy, (state, seen))  # the engine goes on with its own
+        self.seen = (policy, keys, *copied)
+        return np.zeros((1, 2)), 0.0
+
+
 @pytest.mark.parametrize("name", ["lints", pytest.param("lmcts", marks=pytest.mark.slow)])
 def test_measures_along_a_run(name: str) -> None:
     """Of every chain against its own posterior; the sums are those of what it saw."""
     settings = matched_settings(name, SMALL, NOISE)
     policy = AGENTS[name].build(settings)
-    state, keys, many = play_many(SMALL, policy, 100, [4, 5])
-    moments = state_moments(many, state)
+    watch = Capture()
+    simulate(SMALL, policy, rounds=100, seeds=[4, 5], workers=1, along=watch)
+    many, keys, state, sums = watch.seen
+    moments = moments_of(sums)
     for lane, seed in enumerate((4, 5)):
         seen = Moments.of(SPEC, gather(SMALL, policy, 100, seed))
-        np.testing.assert_allclose(moments.gram[lane], seen.gram, rtol=1e-3, atol=1e-2)
-        np.testing.assert_allclose(moments.moment[lane], seen.moment, rtol=1e-3, atol=1e-2)
-    found = measure_state(many, keys, state, SPEC, 100, noise=NOISE, contexts=CONTEXTS)
+        np.testing.assert_allclose(moments.gram[lane], seen.gram, rtol=1e-4, atol=1e-3)
+        np.testing.assert_allclose(moments.moment[lane], seen.moment, rtol=1e-4, atol=1e-3)
+    found = measure_state(many, keys, state, sums, SPEC, 100, noise=NOISE, contexts=CONTEXTS)
     assert len(found) == 2
     for rows in found:
         assert {"bias", "trace", "choice", "ess"} <= {row.measure for row in rows}

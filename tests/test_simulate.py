@@ -17,6 +17,7 @@ from toys import Biased, Coins
 import feelgood
 from feelgood import AGENTS, FeelgoodError, compiling, history, lanes
 from feelgood.environment import AGENT, environment, seed_array, seed_keys
+from feelgood.grouping import on_cores
 from feelgood.metrics import effective_sample_size
 from feelgood.policies import LinTS, Uniform
 from feelgood.policies.thompson import Thompson
@@ -54,6 +55,65 @@ def test_a_policy_for_one_chain_is_lifted_over_seeds_and_settings() -> None:
                 np.testing.assert_array_equal(outcome.arm_counts[g, n], counts)
     alone = simulate(Coins(), agents[1], rounds=12, seeds=[9])
     np.testing.assert_array_equal(alone.arm_counts[0, 0], outcome.arm_counts[1, 1])
+
+
+class Ahead(Biased):
+    """The same agent, whose random numbers are drawn ahead of the rounds."""
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        raise AssertionError("its numbers are drawn ahead")
+
+    def noise(self, key: Any, spec: Any) -> Any:
+        return jax.random.normal(key, (spec.arms,))
+
+    def decide(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.argmax(self.weights + state["start"] + self.width * noise), state
+
+
+@pytest.mark.parametrize("seeds", [[4], [4, 9]])
+def test_a_policy_for_one_chain_may_draw_its_numbers_ahead(seeds: list[int]) -> None:
+    weights = jnp.asarray([0.0, 0.5, 0.0])
+    plain, ahead = (
+        simulate(
+            Coins(), [kind(weights=weights, width=w) for w in (1.0, 0.2)], rounds=12, seeds=seeds
+        )
+        for kind in (Biased, Ahead)
+    )
+    same(plain, ahead)
+
+
+class Together(Biased):
+    """As `Biased`, with so many chains in a program."""
+
+    chains: int = eqx.field(static=True, default=8)
+
+    def chains_per_program(self, spec: Any) -> int | None:
+        return self.chains
+
+
+@pytest.mark.parametrize(
+    ("chains", "settings", "seeds", "largest"),
+    [(8, 1, 20, 8), (8, 3, 20, 6), (1, 2, 3, 1), (8, 20, 1, 8), (100, 1, 20, 10)],
+)
+def test_no_program_holds_more_chains_than_the_agent_wants(
+    chains: int, settings: int, seeds: int, largest: int
+) -> None:
+    policy = Together(weights=jnp.zeros(3), chains=chains)
+    groups, workers = on_cores(
+        policy, Coins().spec, 1, None, settings, seeds, 2, lambda sentence: None
+    )
+    assert workers == 2
+    assert max(len(g.settings) * len(g.seeds) for g in groups) == largest
+    every = {(g, n) for group in groups for g in group.settings for n in group.seeds}
+    assert every == {(g, n) for g in range(settings) for n in range(seeds)}
+
+
+def test_groups_of_any_size_play_the_same() -> None:
+    played = [
+        simulate(Coins(), Together(weights=jnp.zeros(3), chains=c), rounds=6, seeds=range(5))
+        for c in (2, 100)
+    ]
+    same(*played)
 
 
 @pytest.mark.parametrize("name", ["lmcts", "pfghmcts", "blackjax:barker"])

@@ -81,6 +81,11 @@ class FeelGood(eqx.Module):
         """How far from b the function φ is straight to float32 accuracy."""
         return jnp.zeros_like(self.b)
 
+    @property
+    def sharpness(self) -> Number:
+        """s of the corner's rounding; infinite for a corner that is not rounded."""
+        return jnp.full_like(self.b, jnp.inf)
+
 
 class SmoothedFeelGood(FeelGood):
     """φ(g) = b − softplus(s(b − g))/s: the cap with a rounded corner.
@@ -102,6 +107,10 @@ class SmoothedFeelGood(FeelGood):
     def bend(self) -> Float[Array, "..."]:
         # e^{-20} = 2e-9: below half a unit in the last place of a slope of 1, or of 0 in a sum.
         return 20.0 / self.s
+
+    @property
+    def sharpness(self) -> Number:
+        return self.s
 
 
 #: Up to this many arms comparisons are written out; above it they are reductions.
@@ -190,9 +199,9 @@ class Evaluator(eqx.Module):
         del rounds
         return memo
 
-    def extend(self, memo: Any, context: Float[Array, "..."]) -> Any:
+    def extend(self, memo: Any, rows: Rows, context: Float[Array, "..."]) -> Any:
         """The history has grown by this context."""
-        del context
+        del rows, context
         return memo
 
     def begin(self, memo: Any, rows: Rows, theta: Theta) -> Any:
@@ -293,7 +302,7 @@ class Pruned(Evaluator):
             settled=theta,
             settled_value=number,
             offset=number,
-            active=jnp.zeros((self.spec.dim, CHUNK)),
+            active=jnp.zeros((self.spec.dim, 2 * CHUNK)),  # as `reserve` for the smallest room
             filled=count,
             cost=count,
             anchors=count,
@@ -301,10 +310,13 @@ class Pruned(Evaluator):
 
     def reserve(self, memo: Anchored, rounds: int) -> Anchored:
         room = max(rounds, CHUNK) + CHUNK  # setting an anchor writes whole chunks
-        grown = jnp.pad(memo.active, ((0, 0), (0, max(0, room - memo.active.shape[1]))))
-        return memo._replace(active=grown)
+        extra = room - memo.active.shape[1]
+        if extra <= 0:
+            return memo
+        return memo._replace(active=jnp.pad(memo.active, ((0, 0), (0, extra))))
 
-    def extend(self, memo: Anchored, context: Float[Array, " dim"]) -> Anchored:
+    def extend(self, memo: Anchored, rows: Rows, context: Float[Array, " dim"]) -> Anchored:
+        memo = self.reserve(memo, rows.capacity)  # nothing to do unless the history has grown
         active = memo.active.at[:, memo.filled].set(context)
         return memo._replace(active=active, filled=memo.filled + 1)
 
@@ -450,8 +462,8 @@ class Subsampled(Evaluator):
     def reserve(self, memo: Batched, rounds: int) -> Batched:
         return memo._replace(inner=self.inner.reserve(memo.inner, rounds))
 
-    def extend(self, memo: Batched, context: Float[Array, "..."]) -> Batched:
-        return memo._replace(inner=self.inner.extend(memo.inner, context))
+    def extend(self, memo: Batched, rows: Rows, context: Float[Array, "..."]) -> Batched:
+        return memo._replace(inner=self.inner.extend(memo.inner, rows, context))
 
     def begin(self, memo: Batched, rows: Rows, theta: Theta) -> Batched:
         inner = self.inner.begin(memo.inner, rows, theta)

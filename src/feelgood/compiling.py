@@ -1,5 +1,6 @@
 """Compile ahead of time, once a shape, and say how long it took."""
 
+import functools
 import gc
 import os
 import sys
@@ -9,9 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import jax
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _PROGRAMS_KEPT = 128
 
@@ -27,6 +31,21 @@ ONCE: Options = (("xla_backend_optimization_level", "0"), *_WHOLE)
 
 _lock = threading.Lock()
 _programs: OrderedDict[Any, Any] = OrderedDict()
+
+
+def in_own_precision(function: Callable[P, T]) -> Callable[P, T]:
+    """The same function, in float32 and 32-bit integers whatever `jax_enable_x64` says.
+
+    Random numbers and results would otherwise be others. JAX keeps this setting apart for every
+    thread: what a thread starts with needs the decorator itself.
+    """
+
+    @functools.wraps(function)
+    def in_32_bits(*args: P.args, **kwargs: P.kwargs) -> T:
+        with jax.enable_x64(False):
+            return function(*args, **kwargs)
+
+    return in_32_bits
 
 
 def cache_folder() -> Path:

@@ -33,6 +33,7 @@ from feelgood.history import (
     played_scores,
     random_piece,
     total_of,
+    unless_lost,
 )
 from feelgood.types import Likelihood, Number, Spec
 
@@ -50,6 +51,11 @@ class Data(eqx.Module):
     rows: Rows | None
     count: Int[Array, ""]
     grams: PieceGrams | None = None
+
+    def unless_lost(self, theta: Theta) -> Theta:
+        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
+        rooms = [store.capacity for store in (self.rows, self.grams) if store is not None]
+        return unless_lost(theta, self.count, min(rooms)) if rooms else theta
 
     def reserve(self, rounds: int) -> "Data":
         """The same with room for at least `rounds`."""

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood import generator
-from feelgood.compiling import BRIEFLY, ONCE, compiled
+from feelgood.compiling import BRIEFLY, ONCE, compiled, in_own_precision
 from feelgood.protocols import Testbed
 
 ENVIRONMENT, AGENT = 0, 1
@@ -118,6 +118,7 @@ def block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
     return max(1, min(enough, MAX_BLOCK, BLOCK_BYTES // per_round))
 
 
+@in_own_precision
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
     """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
     begin, _ = compiled(settle, testbed, seed_array(seeds), effort=ONCE)

@@ -35,16 +35,14 @@ def _groups(
 ) -> list[Group]:
     """Split the chains so that every worker has some and all programs have one shape.
 
-    No more than `fit` chains are played at once by all workers together.
+    No more than `fit` chains are played at once by all workers together, and no more than the
+    policy wants in one program.
     """
-    per_program = policy.chains_per_program(spec)
-    if per_program == 1:
-        g_size, n_size = 1, 1
-    elif seeds >= workers:
+    if seeds >= workers:
         g_size, n_size = settings, math.ceil(seeds / workers)
     else:
         g_size, n_size = math.ceil(settings / workers), seeds
-    most = max(1, fit // workers)
+    most = max(1, min(fit // workers, policy.chains_per_program(spec) or fit))
     g_size = min(g_size, most)
     n_size = max(1, min(n_size, most // g_size))
     return [Group(g, n) for g in _cut(settings, g_size) for n in _cut(seeds, n_size)]
@@ -63,7 +61,7 @@ def on_cores(
     """The chains in groups for this many workers, and how many of these memory allows."""
     chains = settings * seeds
     fit = chains_that_fit(chain_bytes, workers * chains, limit)
-    wanted = min(workers, chains) if policy.chains_per_program(spec) == 1 else chains
+    wanted = min(chains, workers * (policy.chains_per_program(spec) or chains))
     if fit < wanted:
         notify(
             f"{chains} chains need about {chains * chain_bytes / GIB:.1f} GiB, more than this "

@@ -39,6 +39,22 @@ def smallest_size(sizes: list[int], filled: Int[Array, ""]) -> Int[Array, ""]:
     return jnp.sum(jnp.asarray(sizes) < filled)
 
 
+def is_full(filled: Int[Array, ""], room: int) -> bool:
+    """Whether the next round finds no room. In a compiled program nobody can tell: False."""
+    return not isinstance(filled, jax.core.Tracer) and int(filled) >= room
+
+
+def unless_lost(
+    theta: Float[Array, "..."], filled: Int[Array, ""], room: int
+) -> Float[Array, "..."]:
+    """The parameters, or NaN once more rounds were written than there is room for.
+
+    A state grows by itself, but not inside a compiled program. A chain that has lost rounds there
+    counts as diverged.
+    """
+    return theta + jnp.where(filled > room, jnp.nan, 0.0)
+
+
 class Stats(NamedTuple):
     """Σ x xᵀ and Σ r x of each parameter block: all that a squared loss needs of the past."""
 
@@ -94,13 +110,13 @@ class Rows(eqx.Module):
 
     @classmethod
     def empty(cls, spec: Spec, shape: tuple[int, ...], all_arms: bool, played: bool) -> "Rows":
-        """No rounds and no room: `reserve` makes some.
+        """No rounds, and room for a few.
 
         `all_arms`: keep what every arm showed; `played`: keep what the played arm showed.
         """
 
         def zeros(*lead: int) -> Array:
-            return jnp.zeros((*lead, *shape, 0))
+            return jnp.zeros((*lead, *shape, SMALLEST_ROOM))
 
         keep_contexts = all_arms or (played and not spec.shared)
         return cls(
@@ -141,7 +157,9 @@ class Rows(eqx.Module):
         arm: Int[Array, "*lanes"],
         reward: Float[Array, "*lanes"],
     ) -> "Rows":
-        """One more round."""
+        """One more round; there is more room after it where there was none."""
+        if is_full(self.filled, self.capacity):
+            return self.reserve(2 * self.capacity).add(context, x, arm, reward)
 
         def put(store: Array | None, value: Array) -> Array | None:
             return None if store is None else store.at[..., self.filled].set(value)
@@ -270,8 +288,14 @@ class PieceGrams(eqx.Module):
 
     @classmethod
     def empty(cls, spec: Spec, shape: tuple[int, ...], size: int) -> "PieceGrams":
-        """No rounds and no room: `reserve` makes some."""
-        return cls(grams=jnp.zeros((0, spec.dim, spec.dim, spec.blocks, *shape)), size=size)
+        """No rounds, and room for a few."""
+        pieces = -(-SMALLEST_ROOM // size)
+        return cls(grams=jnp.zeros((pieces, spec.dim, spec.dim, spec.blocks, *shape)), size=size)
+
+    @property
+    def capacity(self) -> int:
+        """Rounds that there is room for."""
+        return len(self.grams) * self.size
 
     def reserve(self, rounds: int) -> "PieceGrams":
         """The same pieces with room for at least `rounds` rounds."""
@@ -286,6 +310,8 @@ class PieceGrams(eqx.Module):
         count: Int[Array, ""],
     ) -> "PieceGrams":
         """Round `count`, counted from 0."""
+        if is_full(count, self.capacity):
+            return self.reserve(2 * self.capacity).add(x, block, count)
         number = lax.div(count, self.size)
         gram = lax.dynamic_index_in_dim(self.grams, number, 0, keepdims=False)
         gram = gram + lanes.outer(x, x)[:, :, None] * block
@@ -406,6 +432,8 @@ def _of_block(
     values: Float[Array, "rows dim blocks *lanes"], block: Float[Array, "blocks *lanes"]
 ) -> Float[Array, "rows dim *lanes"]:
     """The part of the block that a one-hot vector names."""
+    if block.shape[0] > lanes.WRITTEN_OUT_ARMS:
+        return jnp.sum(values * block, axis=2)
     total = values[:, :, 0] * block[0]
     for a in range(1, block.shape[0]):
         total = total + values[:, :, a] * block[a]

@@ -93,8 +93,16 @@ def randint(key: AnyKey, count: int, maxval: Int[Array, ""] | int) -> Int[Array,
     return _draw(key, lambda k: jax.random.randint(k, (count,), 0, maxval))
 
 
+#: Up to so many terms a sum is written out; the compiler takes seconds for thousands of terms.
+#: A longer one is a reduction, which adds in another order. Over arms, where all terms but one are
+#: 0, the order does not matter.
+WRITTEN_OUT_TERMS, WRITTEN_OUT_ARMS = 1024, 64
+
+
 def dot(a: Float[Array, "dim ..."], b: Float[Array, "dim ..."]) -> Float[Array, "..."]:
-    """Σ_i a_i b_i over the leading axis, written out."""
+    """Σ_i a_i b_i over the leading axis, written out unless it is long."""
+    if a.shape[0] > WRITTEN_OUT_TERMS:
+        return jnp.sum(a * b, axis=0)
     total = a[0] * b[0]
     for i in range(1, a.shape[0]):
         total = total + a[i] * b[i]
@@ -105,6 +113,8 @@ def matvec(
     matrix: Float[Array, "dim dim ..."], vector: Float[Array, "dim ..."]
 ) -> Float[Array, "dim ..."]:
     """(A v)_i = Σ_j A_ij v_j for a symmetric or general A stored as [i, j, ...]."""
+    if vector.shape[0] > WRITTEN_OUT_TERMS:
+        return jnp.sum(matrix * vector, axis=1)
     total = matrix[:, 0] * vector[0]
     for j in range(1, vector.shape[0]):
         total = total + matrix[:, j] * vector[j]
@@ -275,6 +285,16 @@ def inverse_root_update(
     return root - outer(white, along)
 
 
+def argmax(scores: Float[Array, "arms *lanes"]) -> Int[Array, "*lanes"]:
+    """The first arm with the largest score.
+
+    Where a score is not finite there is none: one past the last arm, which the engine takes as a
+    divergence and which no list of arms has.
+    """
+    sound = jnp.all(jnp.isfinite(scores), axis=0)
+    return jnp.where(sound, jnp.argmax(scores, axis=0), scores.shape[0])
+
+
 def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes"]:
     """1 at `index` along a new leading axis."""
     positions = jnp.arange(size).reshape((size,) + (1,) * index.ndim)
@@ -283,4 +303,6 @@ def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes
 
 def pick(values: Float[Array, "size ..."], hot: Float[Array, "size ..."]) -> Float[Array, "..."]:
     """The entry that a one-hot vector names."""
+    if hot.shape[0] > WRITTEN_OUT_ARMS:
+        return jnp.sum(values * hot, axis=0)
     return dot(values, hot)

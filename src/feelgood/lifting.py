@@ -75,6 +75,18 @@ class Lifted(Policy):
             out=(-1, axes),
         )
 
+    def noise(self, key: Array, spec: Spec) -> Array:
+        return self.one.noise(key, spec)
+
+    def decide(self, noise: Array, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
+        axes = self._axes(state)
+        return self._lift(
+            lambda policy, *a: policy.decide(*a),
+            *(noise, state, context),
+            axes=(-1, axes, -1),
+            out=(-1, axes),
+        )
+
     def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:
         axes = self._axes(state)
         return self._lift(

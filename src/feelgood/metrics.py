@@ -75,8 +75,9 @@ class Tally:
         if len(late):
             self.late = _running_sums(self.late, late)[-1]
         self.best += (regret <= 0.0).sum(axis=0)
-        for arm in range(self.arms):
-            self.counts[:, arm] += (arms == arm).sum(axis=0)
+        place = np.arange(self.chains) * self.arms + arms
+        counted = np.bincount(place.reshape(-1), minlength=self.counts.size)
+        self.counts += counted.reshape(self.counts.shape)
         self.total = running[-1]
         self.done = last
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, Int, Key
 from feelgood import generator
 from feelgood.lanes import AnyKey
 from feelgood.registry import Registry
-from feelgood.types import Spec
+from feelgood.types import LinearTarget, Number, Spec
 
 
 class Testbed(eqx.Module):
@@ -62,6 +62,20 @@ class Testbed(eqx.Module):
     ) -> Float[Array, " arms"]:
         """One noisy reward of each arm, given the expected ones."""
 
+    def truth(self, state: Any) -> Float[Array, "..."] | None:
+        """The true parameters θ of a linear model: `dim` numbers for every block of parameters.
+
+        An array of the state as it is there. A testbed that returns one says that the expected
+        reward of an arm is θ · x, or its logistic function where `spec.rewards` is "bernoulli".
+        None: no linear model is right here.
+        """
+        del state
+        return None
+
+    def reward_noise(self) -> Number | None:
+        """Standard deviation of the rewards' normal noise; None: their noise is something else."""
+        return None
+
 
 class Policy(eqx.Module):
     """An agent: pure functions on a state that is a pytree of arrays.
@@ -88,14 +102,15 @@ class Policy(eqx.Module):
     def act(
         self, key: AnyKey, state: Any, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], Any]:
-        """Choose an arm."""
+        """Choose an arm. One that does not exist says that the chain has diverged."""
 
     def noise(self, key: Key[Array, ""], spec: Spec) -> Float[Array, " numbers"]:
         """All random numbers of one round of one chain. Optional, together with `decide`.
 
         A policy whose numbers do not depend on its state may define both. The engine then draws
         the numbers of many rounds at once, several times faster than a few at a time, and calls
-        `decide` instead of `act`. The key is the one `act` would get; so must the decision be.
+        `decide` instead of `act`. The key is the one `act` would get; so must the decision be. All
+        settings of a sweep share these numbers, so they depend on no number setting.
         """
         raise NotImplementedError
 
@@ -125,13 +140,16 @@ class Policy(eqx.Module):
         return None
 
     def memory(self, spec: Spec, rounds: int) -> int:
-        """Bytes that one chain needs at most: by default twice its state, with room for all."""
+        """Bytes that one chain needs at most: by default three times its state, with room for all.
+
+        A round holds the old state, the new one, and what it computes on the way.
+        """
 
         def last(key: Array) -> Any:
             return self.reserve(self.init(key, spec), rounds)
 
         leaves = jax.tree.leaves(jax.eval_shape(last, generator.key(0)))
-        return 2 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+        return 3 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
 
     def segment_rounds(self, rounds: int, chains: int) -> int | None:
         """The most rounds to play before `reserve` is called again; None: any number."""
@@ -158,6 +176,22 @@ class Policy(eqx.Module):
         """
         del key, state
         return None
+
+    def target(self, spec: Spec) -> LinearTarget | None:
+        """The law that draws of `redraw` should follow; None: the agent does not say.
+
+        The measures of the posterior then judge the sampler by it.
+        """
+        del spec
+        return None
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        """Settings with which the target is the exact posterior; none: the agent's own are right.
+
+        `noise` is the standard deviation of the rewards, N(0, I/`precision`) the prior.
+        """
+        del spec, noise, precision
+        return {}
 
     def arm_of_draw(self, state: Any, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
         """The arm that the latest draw of `redraw` plays, in the state that it returned."""

@@ -14,7 +14,15 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.history import SMALLEST_ROOM, on_accelerator, piece_window, sizes_up_to, smallest_size
+from feelgood.history import (
+    SMALLEST_ROOM,
+    is_full,
+    on_accelerator,
+    piece_window,
+    sizes_up_to,
+    smallest_size,
+    unless_lost,
+)
 from feelgood.lanes import Common
 from feelgood.networks import Network
 
@@ -38,12 +46,12 @@ class Replay(eqx.Module):
 
     @classmethod
     def empty(cls, network: Network) -> "Replay":
-        """No rounds and no room: `reserve` makes some. Contexts are kept as the network's rows."""
+        """No rounds, and room for a few. Contexts are kept as the network's rows."""
         like = jax.eval_shape(network.row, jnp.zeros(network.spec.context_shape))
         return cls(
-            contexts=jnp.zeros((0, *like.shape)),
-            arms=jnp.zeros(0, jnp.int32),
-            rewards=jnp.zeros(0),
+            contexts=jnp.zeros((SMALLEST_ROOM, *like.shape)),
+            arms=jnp.zeros(SMALLEST_ROOM, jnp.int32),
+            rewards=jnp.zeros(SMALLEST_ROOM),
             common=Common(jnp.zeros((), jnp.int32)),
         )
 
@@ -52,9 +60,18 @@ class Replay(eqx.Module):
         """Rounds so far."""
         return self.common.value
 
+    @property
+    def capacity(self) -> int:
+        """Rounds that there is room for."""
+        return len(self.arms)
+
+    def unless_lost(self, theta: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
+        return unless_lost(theta, self.filled, self.capacity)
+
     def reserve(self, rounds: int) -> "Replay":
         """The same rounds with room for at least `rounds`."""
-        extra = max(0, max(rounds, SMALLEST_ROOM) - len(self.arms))
+        extra = max(0, max(rounds, SMALLEST_ROOM) - self.capacity)
 
         def grow(x: Array) -> Array:
             return jnp.pad(x, [(0, extra)] + [(0, 0)] * (x.ndim - 1))
@@ -67,7 +84,9 @@ class Replay(eqx.Module):
         arm: Int[Array, ""],
         reward: Float[Array, ""],
     ) -> "Replay":
-        """One more round."""
+        """One more round; there is more room after it where there was none."""
+        if is_full(self.filled, self.capacity):
+            return self.reserve(2 * self.capacity).add(row, arm, reward)
 
         def put(store: Array, value: Array) -> Array:
             return lax.dynamic_update_index_in_dim(store, value.astype(store.dtype), self.filled, 0)
@@ -90,7 +109,7 @@ class Replay(eqx.Module):
 
     def piece(self, number: Int[Array, ""], size: int) -> Batch:
         """A piece of the history, see `random_piece`; rounds read beside it count 0."""
-        first, counts = piece_window(number, self.filled, size, len(self.arms))
+        first, counts = piece_window(number, self.filled, size, self.capacity)
 
         def take(store: Array) -> Array:
             return lax.dynamic_slice_in_dim(store, first, len(counts))
@@ -117,7 +136,7 @@ class Replay(eqx.Module):
         Reads the filled part only: a branch a size. On an accelerator, where choosing a branch
         means waiting for the host, it reads to the capacity, which grows along the run.
         """
-        room = len(self.arms)
+        room = self.capacity
         if on_accelerator():
             return function(self.first(room), argument)
         sizes = sizes_up_to(room)

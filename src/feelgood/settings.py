@@ -13,10 +13,14 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from feelgood.errors import FeelgoodError, did_you_mean
 
 _KEY = "feelgood.setting"
+#: The largest number of float32, and the smallest that has all its digits: processors take what is
+#: smaller as 0.
+_LARGEST, _SMALLEST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 Bound = int | float | None
 
 
@@ -88,7 +92,24 @@ class Setting:
             raise wrong
         if self.high is not None and not number <= self.high:
             raise wrong
+        if self.kind is float and not self.static:
+            self._check_stored(owner, name, value, number)
         return self.kind(number)
+
+    def _check_stored(self, owner: str, name: str, value: Any, number: float) -> None:
+        """Refuse a number that the programs, which compute in float32, would not see as it is."""
+        if abs(number) > _LARGEST:
+            seen, use = "infinite", f"at most {_LARGEST:.2g} in size"
+        elif 0.0 < abs(number) < _SMALLEST:
+            seen, use = "0", f"at least {_SMALLEST:.2g} in size"
+        elif self.above is not None and not float(np.float32(number)) > self.above:
+            seen, use = f"{self.above:g}", f"clearly above {self.above:g}"
+        else:
+            return
+        raise FeelgoodError(
+            f"{owner}.{name} = {value!r} is not allowed: in single precision, in which everything "
+            f"is computed, it is {seen}; use a number {use}."
+        )
 
 
 def setting(

@@ -6,8 +6,8 @@ plays those rounds for all chains together. Chains are seeds × settings.
 
 All settings of a sweep share their seed's noise; see `feelgood.environment` for the keys.
 
-**Failure is a value.** A chain whose probe stops being finite is marked with the round; the others
-go on.
+**Failure is a value.** A chain whose probe stops being finite, or that chooses no arm that there
+is, is marked with the round; the others go on.
 """
 
 import functools
@@ -24,8 +24,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from feelgood import lanes
-from feelgood.compiling import BRIEFLY, ONCE, compiled
+from feelgood import lanes, models
+from feelgood.compiling import BRIEFLY, ONCE, compiled, in_own_precision
 from feelgood.environment import (
     Block,
     BlockMaker,
@@ -37,7 +37,7 @@ from feelgood.environment import (
 )
 from feelgood.errors import FeelgoodError
 from feelgood.grouping import Group, on_cores, that_fit, usable_cores
-from feelgood.history import on_accelerator
+from feelgood.history import Stats, on_accelerator
 from feelgood.lanes import AnyKey, LaneKeys
 from feelgood.lifting import Lifted, has_method, stack_settings
 from feelgood.memory import memory_limit, say
@@ -89,9 +89,12 @@ class Along(Protocol):
         """Of the values that `measure` returns."""
 
     def measure(
-        self, policy: Policy, keys: AnyKey, state: Any, t: int
+        self, policy: Policy, keys: AnyKey, state: Any, seen: Stats, t: int
     ) -> tuple[Float[np.ndarray, "names chains"], float]:
-        """All values of every chain after round `t`, and the seconds that compiling took."""
+        """All values of every chain after round `t`, and the seconds that compiling took.
+
+        `seen` are the sums of what every chain has observed.
+        """
 
 
 class Outcome(NamedTuple):
@@ -122,6 +125,8 @@ class Playing(NamedTuple):
 
     state: Any
     diverged_at: Int[Array, "*lanes"]
+    #: What the chains have seen, where something is measured along the run.
+    seen: Stats | None = None
 
 
 class Played(NamedTuple):
@@ -165,6 +170,7 @@ class _Beginner(eqx.Module):
 
     spec: Spec = eqx.field(static=True)
     settings: int = eqx.field(static=True)
+    measured: bool = eqx.field(static=True)
 
     def __call__(
         self, testbed: Testbed, policy: Policy, seeds: UInt32[Array, " seeds"]
@@ -179,11 +185,13 @@ class _Beginner(eqx.Module):
         playing = Playing(
             state=policy.init(of_chains(first.agent_start), self.spec, shape),
             diverged_at=jnp.full(shape, -1, jnp.int32),
+            seen=Stats.empty(self.spec, shape) if self.measured else None,
         )
         return settled(testbed, first), _strongly_typed(playing), of_chains(first.agent)
 
 
 def _play(
+    spec: Spec,
     playing: Playing,
     policy: Policy,
     keys: AnyKey,
@@ -228,7 +236,7 @@ def _play(
         return lax.dynamic_update_index_in_dim(array, value.astype(array.dtype), i, 0)
 
     def one_round(i: Int[Array, ""], carry: tuple[Playing, Played]) -> tuple[Playing, Played]:
-        (state, diverged_at), record = carry
+        (state, diverged_at, seen), record = carry
         t = first + i
         context = lanes.tile(row(block.contexts, i), settings)
         drawn = record.draws
@@ -244,9 +252,13 @@ def _play(
             arm, state = policy.act(lanes.fold_in(keys, t + 1), state, context)
         else:
             arm, state = policy.decide(lanes.tile(row(noise, i), settings), state, context)
+        lost = (arm < 0) | (arm >= arms)
+        arm = jnp.where(lost, 0, arm)
         reward = lanes.pick(lanes.tile(row(block.rewards, i), settings), lanes.one_hot(arm, arms))
         state = policy.update(state, context, arm, reward)
-        broken = ~jnp.isfinite(policy.probe(state)) & (diverged_at < 0)
+        if seen is not None:
+            seen = seen.add(*models.played(spec, context, arm), reward)
+        broken = (lost | ~jnp.isfinite(policy.probe(state))) & (diverged_at < 0)
         record = Played(
             arms=put(record.arms, arm, i),
             health={
@@ -255,7 +267,7 @@ def _play(
             },
             draws=drawn,
         )
-        return Playing(state, jnp.where(broken, t + 1, diverged_at)), record
+        return Playing(state, jnp.where(broken, t + 1, diverged_at), seen), record
 
     playing, record = lax.fori_loop(offset, offset + count, one_round, (playing, nothing))
     return _strongly_typed(playing), record
@@ -291,12 +303,13 @@ class _Measured:
         later = self.rounds[self.rounds > done]
         return min(stop, int(later[0])) if len(later) else stop
 
-    def take(self, policy: Policy, keys: AnyKey, state: Any, done: int) -> float:
+    def take(self, policy: Policy, keys: AnyKey, playing: Playing, done: int) -> float:
         """Measure, if this round is to be measured; returns the seconds that compiling took."""
         (now,) = np.nonzero(self.rounds == done)
-        if self._along is None or not len(now):
+        if self._along is None or playing.seen is None or not len(now):
             return 0.0
-        values, seconds = self._along.measure(policy, keys, state, done)
+        state, seen = playing.state, playing.seen
+        values, seconds = self._along.measure(policy, keys, state, seen, done)
         self.values[:, :, now[0]] = values
         return seconds
 
@@ -361,9 +374,9 @@ class _GroupRun:
         """
         if not has_method(self.policy, "arm_of_draw"):
             return np.full(self.chains, np.nan)
-        call = (playing, self.policy, keys, block, None, np.int32(self.rounds))
+        call = (self.testbed.spec, playing, self.policy, keys, block, None, np.int32(self.rounds))
         window = (np.int32(0), np.int32(1), np.int32(REDRAWS))
-        _, record = self._compiled(_play, *call, *window, donate=(0,))(*call, *window)
+        _, record = self._compiled(_play, *call, *window, donate=(1,))(*call, *window)
         assert record.draws is not None
         by_chain = np.asarray(record.draws, np.float64).reshape(REDRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REDRAWS, -1))
@@ -380,7 +393,7 @@ class _GroupRun:
 
         `index` is this group's place among the groups of the run, under which it is saved.
         """
-        begin = _Beginner(spec=self.testbed.spec, settings=self.settings)
+        begin = _Beginner(self.testbed.spec, self.settings, measured=along is not None)
         args = (self.testbed, self.policy, self.seeds)
         self._settled, playing, keys = self._compiled(begin, *args, effort=ONCE)(*args)
         names = tuple(jax.eval_shape(self.policy.health, playing.state))
@@ -405,14 +418,14 @@ class _GroupRun:
             noise = self._noise(keys, first)
             while tally.done < stop:
                 count = min(count, measured.next_after(tally.done, stop) - tally.done)
-                call = (playing, self.policy, keys, block, noise, first)
+                call = (self.testbed.spec, playing, self.policy, keys, block, noise, first)
                 window = (np.int32(tally.done - start), np.int32(count), np.int32(1))
-                program = self._compiled(_play, *call, *window, donate=(0,))
+                program = self._compiled(_play, *call, *window, donate=(1,))
                 began = time.perf_counter()
                 playing, record = program(*call, *window)
                 self._take_in(tally, record, means, tally.done - start, count)
                 seconds = time.perf_counter() - began
-                self.compile_s += measured.take(self.policy, keys, playing.state, tally.done)
+                self.compile_s += measured.take(self.policy, keys, playing, tally.done)
                 if checkpoints is not None and tally.done < self.rounds and checkpoints.due(index):
                     so_far = {**tally.save(), **measured.save(), **_leaves(playing, room)}
                     checkpoints.save(index, so_far)
@@ -485,6 +498,7 @@ def _leaves(playing: Playing, room: int) -> dict[str, np.ndarray]:
     return {**leaves, "room": np.asarray(room)}
 
 
+@in_own_precision
 def simulate(
     testbed: Testbed,
     policies: Policy | Sequence[Policy],
@@ -542,6 +556,7 @@ def simulate(
             with lock:
                 progress(chain_rounds)
 
+    @in_own_precision
     def run_group(index: int, group: Group) -> _Finished:
         chosen = np.asarray(group.settings)
         repeats = len(group.seeds)

@@ -1,7 +1,7 @@
 """What a bandit problem looks like to an agent, and what can become of a chain."""
 
 import enum
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -52,11 +52,26 @@ class Spec(eqx.Module):
         return (self.dim, self.arms) if self.shared else (self.dim,)
 
 
+class LinearTarget(NamedTuple):
+    """The law of a linear model's parameters that an agent says its draws follow.
+
+    With squared loss: exp(−½[weight · Σ (f_θ − r)² + prior · ‖θ‖²]), a normal law; times
+    exp(beta · λ Σ φ(max_a f_θ)) where there is a feel-good bonus. Other losses have no closed form.
+    """
+
+    weight: float
+    prior: float
+    loss: Likelihood = "squared"
+    #: A `feelgood.bonus.FeelGood`, and the inverse temperature that it is weighted with.
+    bonus: Any = None
+    beta: float = 1.0
+
+
 class Status(enum.Enum):
     """What became of one chain. Failures are values: the other chains go on."""
 
     OK = "finished"
-    DIVERGED = "the sampled parameters became infinite or NaN"
+    DIVERGED = "parameters or scores became infinite or NaN"
 
     @property
     def message(self) -> str:

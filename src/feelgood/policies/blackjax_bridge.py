@@ -15,16 +15,17 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import models
+from feelgood import lanes, models
 from feelgood.bonus import FeelGood, FullPass
 from feelgood.energy import Data, Energy, Target
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.history import Rows, Stats
 from feelgood.lanes import AnyKey
+from feelgood.policies.thompson import gibbs_matched, gibbs_target
 from feelgood.protocols import AGENTS, Policy
 from feelgood.registry import Entry, Family
 from feelgood.settings import setting, settings_of
-from feelgood.types import Likelihood, Number, Spec
+from feelgood.types import Likelihood, LinearTarget, Number, Spec
 
 PREFIX = "blackjax:"
 #: Kernels that a listing shows; any other that fits is understood too.
@@ -182,7 +183,7 @@ class BlackjaxThompson(Policy):
         return self.arm_of_draw(state, context), state
 
     def arm_of_draw(self, state: BlackjaxState, context: Float[Array, "..."]) -> Int[Array, ""]:
-        return jnp.argmax(models.scores(state.spec, state.theta, context), axis=0)
+        return lanes.argmax(models.scores(state.spec, state.theta, context))
 
     def update(
         self,
@@ -193,7 +194,8 @@ class BlackjaxThompson(Policy):
     ) -> BlackjaxState:
         x, block = models.played(state.spec, context, arm)
         data = state.data.add(context, x, block, arm, reward)
-        return BlackjaxState(data, state.theta, state.acceptance, state.spec)
+        theta = data.unless_lost(state.theta)
+        return BlackjaxState(data, theta, state.acceptance, state.spec)
 
     def redraw(
         self, key: AnyKey, state: BlackjaxState
@@ -201,6 +203,12 @@ class BlackjaxThompson(Policy):
         assert isinstance(key, jax.Array)
         state = self._draw(key, state)
         return state.theta.reshape(-1), state
+
+    def target(self, spec: Spec) -> LinearTarget:
+        return gibbs_target(self._energy(spec), self.beta, self.bonus)
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        return gibbs_matched(spec, noise, precision)
 
     def probe(self, state: BlackjaxState) -> Float[Array, ""]:
         return jnp.sum(state.theta)

@@ -23,11 +23,14 @@ def explore(
     decay: str,
     count: Int[Array, ""],
 ) -> Int[Array, "*lanes"]:
-    """The greedy arm, or with probability ε_t a uniform one; ε_t = ε or ε/√t, t from 1."""
+    """The greedy arm, or with probability ε_t a uniform one; ε_t = ε or ε/√t, t from 1.
+
+    Where there is no greedy arm (see `lanes.argmax`), none is chosen.
+    """
     rate = epsilon / jnp.sqrt(count + 1.0) if decay == "sqrt" else epsilon
     coin, choice = lanes.uniform(key, 2)
     arm = jnp.minimum((choice * arms).astype(jnp.int32), arms - 1)
-    return jnp.where(coin < rate, arm, greedy)
+    return jnp.where((coin < rate) & (greedy < arms), arm, greedy)
 
 
 @AGENTS.register("epsgreedy")
@@ -44,7 +47,7 @@ class EpsGreedy(RidgePolicy):
         self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
         theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
-        greedy = jnp.argmax(models.scores(state.spec, theta, context), axis=0)
+        greedy = lanes.argmax(models.scores(state.spec, theta, context))
         arm = explore(key, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
         return arm, state
 

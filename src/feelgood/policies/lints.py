@@ -8,7 +8,7 @@ from feelgood.lanes import AnyKey
 from feelgood.policies.ridge import RidgePolicy, RidgeState
 from feelgood.protocols import AGENTS
 from feelgood.settings import setting
-from feelgood.types import Number, Spec
+from feelgood.types import LinearTarget, Number, Spec
 
 
 @AGENTS.register("lints")
@@ -38,13 +38,22 @@ class LinTS(RidgePolicy):
         self, noise: Float[Array, "numbers *lanes"], state: RidgeState, context: Float[Array, "..."]
     ) -> tuple[Int[Array, "*lanes"], RidgeState]:
         theta = self._theta(noise, state)
-        return jnp.argmax(models.scores(state.spec, theta, context), axis=0), state
+        return lanes.argmax(models.scores(state.spec, theta, context)), state
 
     def redraw(
         self, key: AnyKey, state: RidgeState
     ) -> tuple[Float[Array, "parameters *lanes"], RidgeState]:
         theta = self._theta(lanes.normal(key, state.spec.parameters), state)
         return theta.reshape(state.spec.parameters, *theta.shape[2:]), state
+
+    def target(self, spec: Spec) -> LinearTarget:
+        del spec
+        eta = float(self.eta)
+        return LinearTarget(weight=eta, prior=eta * float(self.rho))
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        del spec
+        return {"eta": 1.0 / noise**2, "rho": noise**2 * precision}
 
     def _theta(
         self, noise: Float[Array, "numbers *lanes"], state: RidgeState

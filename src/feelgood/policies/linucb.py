@@ -35,4 +35,4 @@ class LinUCB(RidgePolicy):
         )
         mean = lanes.dot(whitened, state.ridge.white)
         bound = mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
-        return jnp.argmax(bound, axis=0), state
+        return lanes.argmax(bound), state

@@ -120,7 +120,7 @@ def play_greedily(
     network: Network, theta: Float[Array, " parameters"], context: Float[Array, "..."]
 ) -> Int[Array, ""]:
     """The arm with the largest f."""
-    return jnp.argmax(network.scores(theta, context))
+    return lanes.argmax(network.scores(theta, context))
 
 
 def maybe(due: Bool[Array, ""], learn: Callable[[Any], Any], state: Any) -> Any:
@@ -227,7 +227,7 @@ class TrainedPolicy(NeuralPolicy):
     ) -> TrainedState:
         replay = state.replay.add(self.network(state.spec).row(context), arm, reward)
         extra = self.observed(state, context, arm, reward)
-        return TrainedState(replay, state.theta, extra, state.spec)
+        return TrainedState(replay, replay.unless_lost(state.theta), extra, state.spec)
 
     def probe(self, state: TrainedState) -> Float[Array, ""]:
         return jnp.sum(state.theta)

@@ -87,4 +87,4 @@ class NeuralLinear(TrainedPolicy):
         white = lanes.normal(key, len(mean))
         spread = jax.scipy.linalg.solve_triangular(root, white, lower=True, trans=1)
         features = self.network(state.spec).features(state.theta, context)
-        return jnp.argmax(features @ (mean + jnp.sqrt(self.nu) * spread))
+        return lanes.argmax(features @ (mean + jnp.sqrt(self.nu) * spread))

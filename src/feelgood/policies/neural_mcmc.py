@@ -150,10 +150,13 @@ class NeuralThompson(NeuralPolicy):
         reward: Float[Array, ""],
     ) -> NeuralThompsonState:
         row = self.network(state.spec).row(context)
-        return _with(state, replay=state.replay.add(row, arm, reward))
+        replay = state.replay.add(row, arm, reward)
+        chain = state.chain._replace(theta=replay.unless_lost(state.chain.theta))
+        return _with(state, replay=replay, chain=chain)
 
     def probe(self, state: NeuralThompsonState) -> Float[Array, ""]:
-        return jnp.sum(state.chain.theta)
+        """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
+        return jnp.sum(state.chain.theta) + state.step
 
     def health(self, state: NeuralThompsonState) -> dict[str, Float[Array, ""]]:
         out = {"step": state.step, "gradients": state.info.gradients}

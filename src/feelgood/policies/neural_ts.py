@@ -1,6 +1,5 @@
 """NeuralTS, plain and with the feel-good bonus in its loss."""
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood import lanes
@@ -22,7 +21,7 @@ class NeuralTS(DesignPolicy):
         self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
     ) -> Int[Array, ""]:
         means, widths = self.scores(state, context)
-        return jnp.argmax(means + widths * lanes.normal(key, state.spec.arms))
+        return lanes.argmax(means + widths * lanes.normal(key, state.spec.arms))
 
 
 AGENTS.add(

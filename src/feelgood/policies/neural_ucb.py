@@ -1,8 +1,8 @@
 """NeuralUCB."""
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from feelgood import lanes
 from feelgood.lanes import AnyKey
 from feelgood.policies.neural import TrainedState
 from feelgood.policies.neural_design import DesignPolicy
@@ -21,4 +21,4 @@ class NeuralUCB(DesignPolicy):
     ) -> Int[Array, ""]:
         del key
         means, widths = self.scores(state, context)
-        return jnp.argmax(means + widths)
+        return lanes.argmax(means + widths)

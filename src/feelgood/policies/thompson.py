@@ -21,7 +21,7 @@ from feelgood.protocols import Policy
 from feelgood.samplers import Kernel, Tuning, run_steps
 from feelgood.samplers.blocks import RoundInfo
 from feelgood.settings import setting
-from feelgood.types import Likelihood, Number, Spec
+from feelgood.types import Likelihood, LinearTarget, Number, Spec
 
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
@@ -123,7 +123,8 @@ class Thompson(Policy):
         # wide, and an accelerator reads all chains' histories together.
         prune = shape == () and not spec.shared and self._short_moves()
         exact: Evaluator
-        if history.on_accelerator() and shape:
+        few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
+        if history.on_accelerator() and shape and (spec.shared or few):
             together = Products if spec.shared else Columns
             exact = together(bonus=self.bonus, spec=spec, settings=settings)
         else:
@@ -230,10 +231,16 @@ class Thompson(Policy):
         state = self.draw(key, state)
         return self.arm_of_draw(state, context), state
 
+    def target(self, spec: Spec) -> LinearTarget:
+        return gibbs_target(self.energy(spec, ()), self.beta, self.bonus)
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        return gibbs_matched(spec, noise, precision)
+
     def arm_of_draw(
         self, state: ThompsonState, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
-        return jnp.argmax(models.scores(state.spec, state.chain.theta, context), axis=0)
+        return lanes.argmax(models.scores(state.spec, state.chain.theta, context))
 
     def update(
         self,
@@ -245,17 +252,19 @@ class Thompson(Policy):
         x, block = models.played(state.spec, context, arm)
         chain, root, mode = state.chain, state.root, state.mode
         energy = self._energy_of(state)
-        if energy.bonus is not None:
-            chain = chain._replace(memo=energy.bonus.extend(chain.memo, context))
+        data = state.data.add(context, x, block, arm, reward)
+        if energy.bonus is not None and data.rows is not None:
+            chain = chain._replace(memo=energy.bonus.extend(chain.memo, data.rows, context))
         if root is not None:
             root = history.update_inverse_root(root, x, block)
         if mode is not None:
             mode = mode._replace(root=history.update_inverse_root(mode.root, x, block))
-        data = state.data.add(context, x, block, arm, reward)
+        chain = chain._replace(theta=data.unless_lost(chain.theta))
         return _with(state, data=data, chain=chain, root=root, mode=mode)
 
     def probe(self, state: ThompsonState) -> Float[Array, "*lanes"]:
-        return jnp.sum(state.chain.theta, axis=(0, 1))
+        """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
+        return jnp.sum(state.chain.theta, axis=(0, 1)) + state.step
 
     def health(self, state: ThompsonState) -> dict[str, Float[Array, "*lanes"]]:
         out = {"step": state.step, "gradients": state.info.gradients}
@@ -282,6 +291,27 @@ class Thompson(Policy):
         left = pull - lanes.matvec(stats.gram, mode.theta) - self.rho / self.eta * mode.theta
         step = lanes.matvec(jnp.swapaxes(mode.root, 0, 1), lanes.matvec(mode.root, left))
         return frozen, mode._replace(theta=mode.theta + step)
+
+
+def gibbs_target(energy: Energy, beta: Number, bonus: FeelGood | None) -> LinearTarget:
+    """What exp(−βL) is as a law of a linear model's parameters."""
+    by = 2.0 * float(beta)
+    return LinearTarget(
+        weight=by * float(energy.eta),
+        prior=by * float(energy.rho),
+        loss=energy.likelihood,
+        bonus=bonus,
+        beta=float(beta),
+    )
+
+
+def gibbs_matched(spec: Spec, noise: float, precision: float) -> dict[str, float]:
+    """Settings with which exp(−βL) is the posterior with this noise and prior N(0, I/precision).
+
+    β = 1, η = 1/(2·noise²), ρ = precision/2; and η = 1 for the Bernoulli loss.
+    """
+    eta = 1.0 if spec.rewards == "bernoulli" else 0.5 / noise**2
+    return {"beta": 1.0, "eta": eta, "rho": 0.5 * precision}
 
 
 def _with(state: ThompsonState, **changes: Any) -> ThompsonState:

@@ -11,20 +11,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any, SupportsIndex
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from feelgood import generator, lanes
-from feelgood.compiling import BRIEFLY, compiled
+from feelgood import lanes
+from feelgood.compiling import BRIEFLY, compiled, in_own_precision
 from feelgood.errors import FeelgoodError
+from feelgood.history import Stats
 from feelgood.lanes import AnyKey
-from feelgood.policies.ridge import RidgePolicy
 from feelgood.posterior.analysis import fresh_contexts
-from feelgood.posterior.chains import redraw
+from feelgood.posterior.chains import draws_parameters, redraw
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
 from feelgood.posterior.measures import MEASURES, Row, measure
-from feelgood.posterior.settings import PRECISION, noise_of
+from feelgood.posterior.settings import PRECISION, has_truth, noise_of
 from feelgood.protocols import Policy, Testbed
 from feelgood.results import PosteriorAlong
 from feelgood.types import Spec
@@ -51,34 +50,21 @@ class _Redrawer(eqx.Module):
         return redraw(policy, own, state, self.draws, 0)[0]
 
 
-def state_moments(policy: Policy, state: Any) -> Moments:
-    """Σ x xᵀ and Σ r x that a state holds, with its lanes as a leading axis: [lanes, blocks, …]."""
-    if not _keeps_sums(policy, state):
-        raise FeelgoodError(
-            f"{type(policy).__name__} keeps no sums of its observations: measure another agent."
-        )
-    if isinstance(policy, RidgePolicy):
-        factor = np.asarray(state.ridge.factor, np.float64)
-        white = np.asarray(state.ridge.white, np.float64)
-        dim = len(factor)
-        factor = factor.reshape(dim, dim, white.shape[1], -1)
-        eye = np.eye(dim)[:, :, None, None]
-        gram = np.einsum("ikbl,jkbl->ijbl", factor, factor) - np.asarray(policy.rho) * eye
-        moment = np.einsum("ikbl,kbl->ibl", factor, white.reshape(dim, white.shape[1], -1))
-    else:
-        gram = np.asarray(state.data.stats.gram, np.float64)
-        gram = gram.reshape(*gram.shape[:3], -1)
-        moment = np.asarray(state.data.stats.moment, np.float64)
-        moment = moment.reshape(*moment.shape[:2], -1)
+def moments_of(seen: Stats) -> Moments:
+    """What the chains have seen, with the chains as a leading axis: [chains, blocks, …]."""
+    gram, moment = (np.asarray(sums, np.float64) for sums in seen)
+    gram, moment = gram.reshape(*gram.shape[:3], -1), moment.reshape(*moment.shape[:2], -1)
     return Moments(
         gram=np.moveaxis(gram, (3, 2), (0, 1)), moment=np.moveaxis(moment, (2, 1), (0, 1))
     )
 
 
+@in_own_precision
 def measure_state(
     policy: Policy,
     keys: AnyKey,
     state: Any,
+    seen: Stats,
     spec: Spec,
     t: int,
     *,
@@ -90,14 +76,14 @@ def measure_state(
 ) -> list[list[Row]]:
     """Measures of all arms together after round `t`, one list a chain (lane); none if it diverged.
 
-    `state` and `keys` are those of a running group (`feelgood.simulate.Playing.state` and its
-    keys); draws use random numbers of their own.
+    `state`, `seen` and `keys` are those of a running group (see `feelgood.simulate.Playing`);
+    draws use random numbers of their own.
     """
     args = (policy, keys, state, np.int32(t))
     drawn = np.asarray(_redrawer(batches * batch, *args)[0](*args), np.float64)
     drawn = drawn.reshape(batches, batch, spec.dim, spec.blocks, -1)
     drawn = np.moveaxis(drawn, (4, 0, 1, 3, 2), (0, 1, 2, 3, 4))
-    moments = state_moments(policy, state)
+    moments = moments_of(seen)
     return [
         measure(
             own,
@@ -131,12 +117,12 @@ class PosteriorWatch:
         return tuple(name + part for name in MEASURES for part in PARTS)
 
     def measure(
-        self, policy: Policy, keys: AnyKey, state: Any, t: int
+        self, policy: Policy, keys: AnyKey, state: Any, seen: Stats, t: int
     ) -> tuple[Float[np.ndarray, "names chains"], float]:
         """All measures of every chain after round `t`, and the seconds that compiling took."""
         _, seconds = _redrawer(BATCHES * BATCH, policy, keys, state, np.int32(t))
         chains = measure_state(
-            policy, keys, state, self.spec, t, noise=self.noise, contexts=self.contexts
+            policy, keys, state, seen, self.spec, t, noise=self.noise, contexts=self.contexts
         )
         out = np.full((len(MEASURES), len(PARTS), len(chains)), np.nan)
         where = {name: i for i, name in enumerate(MEASURES)}
@@ -176,8 +162,7 @@ def check_every(every: Any, rounds: int) -> int:
 
 def require_linear(name: str, testbed: Testbed) -> float:
     """The noise of a linear-Gaussian testbed; any other is refused."""
-    fields = getattr(jax.eval_shape(testbed.init, generator.key(0)), "_fields", ())
-    if "theta" not in fields or testbed.spec.rewards != "squared":
+    if not has_truth(testbed) or testbed.spec.rewards != "squared":
         raise FeelgoodError(
             f"{name} is not linear with Gaussian noise, so there is no exact posterior to measure "
             "against: use linear-N or planted, or leave posterior_every out."
@@ -191,10 +176,7 @@ def measurable(policy: Policy, testbed: str, problem: Testbed) -> bool:
     A testbed or a loss without an exact posterior is refused.
     """
     require_linear(testbed, problem)
-    key = generator.key(0)
-    state = jax.eval_shape(lambda p: p.reserve(p.init(key, problem.spec), 1), policy)
-    drawn = jax.eval_shape(lambda p, s: p.redraw(key, s), policy, state)
-    if drawn is None or not _keeps_sums(policy, state):
+    if not draws_parameters(policy, problem.spec):
         return False
     require_normal(policy, problem.spec)
     return True
@@ -208,8 +190,3 @@ def require_some(agents: Iterable[str], measured: bool) -> None:
             f"no agent of this run ({named}) draws parameters of a linear model, so there is no "
             "posterior to measure: add one such as lints or lmcts, or leave posterior_every out."
         )
-
-
-def _keeps_sums(policy: Policy, state: Any) -> bool:
-    """Whether a state tells Σ x xᵀ and Σ r x of what its agent has seen."""
-    return isinstance(policy, RidgePolicy) or hasattr(getattr(state, "data", None), "stats")

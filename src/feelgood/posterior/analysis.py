@@ -190,7 +190,9 @@ def compare(
     comparisons = {}
     for against, law in laws.items():
         rows = measure(sampled, law, spec, contexts, seed)
-        comparisons[against] = Comparison(rows=tuple(rows), verdict=judge(rows, level))
+        rounding = 0.0 if law.rounding is None else float(law.rounding.max())
+        verdict = judge(rows, level, rounding)
+        comparisons[against] = Comparison(rows=tuple(rows), verdict=verdict)
     return AgentPosterior(
         agent=agent,
         seed=seed,

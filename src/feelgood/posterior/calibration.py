@@ -20,14 +20,13 @@ from scipy import special
 
 import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood import generator
-from feelgood.compiling import compiled, keep_compiled_programs
+from feelgood.compiling import compiled, in_own_precision, keep_compiled_programs
 from feelgood.environment import ENVIRONMENT, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
 from feelgood.lanes import AnyKey
 from feelgood.posterior.chains import play_many, redraw, require_draws
 from feelgood.posterior.measures import LEVEL
-from feelgood.posterior.settings import PRECISION, agent_settings
+from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.running import parse_rounds
 from feelgood.types import Number, Spec
@@ -56,8 +55,23 @@ class FromPrior(Testbed):
 
     def init(self, key: Key[Array, ""]) -> Any:
         state = self.inner.init(key)
-        theta = jax.random.normal(jax.random.fold_in(key, 1), state.theta.shape)
-        return state._replace(theta=theta / jnp.sqrt(self.precision))
+        truth = self.inner.truth(state)
+        leaves, structure = jax.tree.flatten(state)
+        place = next((i for i, leaf in enumerate(leaves) if leaf is truth), None)
+        if truth is None or place is None:
+            raise FeelgoodError(
+                f"`truth` of {type(self.inner).__name__} is no array of its state: return one as "
+                "it is there."
+            )
+        theta = jax.random.normal(jax.random.fold_in(key, 1), truth.shape)
+        leaves[place] = theta / jnp.sqrt(self.precision)
+        return jax.tree.unflatten(structure, leaves)
+
+    def truth(self, state: Any) -> Float[Array, "..."] | None:
+        return self.inner.truth(state)
+
+    def reward_noise(self) -> Number | None:
+        return self.inner.reward_noise()
 
     def context(self, key: Key[Array, ""], state: Any, t: Int[Array, ""]) -> Float[Array, "..."]:
         return self.inner.context(key, state, t)
@@ -195,6 +209,7 @@ class _Ranker(eqx.Module):
         return drawn[self.thin - 1 :: self.thin]
 
 
+@in_own_precision
 def calibrate(
     agent: str,
     testbed: str = "planted",
@@ -234,8 +249,7 @@ def calibrate(
             raise FeelgoodError(
                 f"{name} = {value} is not allowed: use at least {least} and at most {most:,}."
             )
-    fields = getattr(jax.eval_shape(problem.init, generator.key(0)), "_fields", ())
-    if "theta" not in fields:
+    if not has_truth(problem):
         raise FeelgoodError(
             f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
         )
@@ -275,5 +289,5 @@ def calibrate(
 def _truths(testbed: Testbed, seeds: list[int]) -> Float[np.ndarray, "parameters seeds"]:
     """The true parameters of these seeds, as `feelgood.environment.environment` draws them."""
     keys = seed_keys(seed_array(seeds), ENVIRONMENT)
-    states = jax.vmap(lambda key: testbed.init(jax.random.fold_in(key, 0)))(keys)
-    return np.asarray(states.theta).reshape(len(seeds), -1).T
+    truths = jax.vmap(lambda key: testbed.truth(testbed.init(jax.random.fold_in(key, 0))))(keys)
+    return np.asarray(truths).reshape(len(seeds), -1).T

@@ -12,7 +12,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from feelgood import generator, lanes
-from feelgood.compiling import compiled
+from feelgood.compiling import compiled, in_own_precision
 from feelgood.environment import AGENT, environment, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
 from feelgood.grouping import usable_cores
@@ -119,15 +119,23 @@ def redraw(
 
 
 def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
-    """Refuse an agent that draws no parameters."""
-    key = generator.key(0)
-    drawn = jax.eval_shape(lambda p: p.redraw(key, p.reserve(p.init(key, spec), 1)), policy)
-    if drawn is None:
+    """Refuse an agent that draws no parameters of a linear model."""
+    if not draws_parameters(policy, spec):
         raise FeelgoodError(
-            f"'{agent}' draws no parameters, so it has no posterior: name a Thompson agent."
+            f"'{agent}' draws no parameters of a linear model, so it has no posterior: "
+            "name a Thompson agent such as lints or lmcts."
         )
 
 
+@in_own_precision
+def draws_parameters(policy: Policy, spec: Spec) -> bool:
+    """Whether an agent draws the parameters of a linear model for this problem."""
+    key = generator.key(0)
+    drawn = jax.eval_shape(lambda p: p.redraw(key, p.init(key, spec)), policy)
+    return drawn is not None and drawn[0].shape == (spec.parameters,)
+
+
+@in_own_precision
 def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed:
     """What one agent sees in a run of one seed, the same as in `feelgood run`."""
     block = environment(testbed, [seed], rounds)
@@ -135,10 +143,17 @@ def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed
     key = seed_keys(seed_array([seed]), AGENT)[0]
     args = (policy, key, contexts, rewards)
     arms = np.asarray(compiled(_Player(spec=testbed.spec), *args)[0](*args)[0])
+    lost = np.flatnonzero((arms < 0) | (arms >= testbed.spec.arms))
+    if len(lost):
+        raise FeelgoodError(
+            f"the agent that plays the run of seed {seed} diverged in round {lost[0] + 1}: "
+            "use other settings for it."
+        )
     got = np.asarray(rewards)[np.arange(rounds), arms]
     return Observed(contexts=np.asarray(contexts), arms=arms, rewards=got)
 
 
+@in_own_precision
 def play_many(
     testbed: Testbed, policy: Policy, rounds: int, seeds: list[int]
 ) -> tuple[Any, AnyKey, Policy]:
@@ -151,6 +166,7 @@ def play_many(
     return state, lane_keys(keys), many
 
 
+@in_own_precision
 def parallel_draws(
     policy: Policy,
     spec: Spec,
@@ -168,14 +184,15 @@ def parallel_draws(
     Every chain starts where the agent starts, takes in the whole run, makes `burn` draws that are
     thrown away, and then those that are kept. With `live` it makes its inner steps in every round
     of the run too, as an agent that plays does; that takes much longer. Chain c has its own random
-    numbers whatever the others do. Threads share the chains; an agent that prefers chains of its
-    own gets them.
+    numbers whatever the others do. Threads share the chains; a program holds no more of them than
+    the agent wants.
     """
     workers = usable_cores() if workers is None else workers
     base = jax.random.fold_in(generator.key(seed), CHAINS)
     keys = jax.vmap(lambda c: jax.random.fold_in(base, c))(jnp.arange(chains))
-    alone = policy.chains_per_program(spec) == 1
-    size = 1 if alone else -(-chains // workers)
+    most = policy.chains_per_program(spec)
+    size = min(-(-chains // workers), most or chains)
+    alone = most == 1
     # The last group repeats its last chain, so that all have one shape.
     groups = [
         np.minimum(np.arange(start, start + size), chains - 1) for start in range(0, chains, size)
@@ -184,6 +201,7 @@ def parallel_draws(
     learner = _Learner(spec=spec, burn=burn, draws=draws, live=live)
     data = (jnp.asarray(log.contexts), jnp.asarray(log.arms), jnp.asarray(log.rewards))
 
+    @in_own_precision
     def run(group: np.ndarray) -> np.ndarray:
         args = (used, keys[group[0]] if alone else keys[group], *data)
         out = np.asarray(compiled(learner, *args)[0](*args), np.float64)

@@ -13,11 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from feelgood.bonus import FeelGood, SmoothedFeelGood
+from feelgood.bonus import FeelGood
 from feelgood.errors import FeelgoodError
-from feelgood.policies.blackjax_bridge import BlackjaxThompson
-from feelgood.policies.lints import LinTS
-from feelgood.policies.thompson import Thompson
 from feelgood.protocols import Policy
 from feelgood.types import Spec
 
@@ -27,6 +24,8 @@ REFERENCE_DRAWS, TUNING_DRAWS = 16_000, 500
 TUNINGS = 3
 #: Below this share of effective draws the importance weights are not trusted.
 LEAST_EFFICIENCY = 0.02
+#: Half a unit in the last place of float32, in which agents compute.
+FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2.0
 #: Draws evaluated at a time, which bounds memory.
 AT_A_TIME = 256
 #: Nodes of the quadrature over one arm's score, and how many deviations they reach.
@@ -46,6 +45,8 @@ class Moments(NamedTuple):
 
     gram: Float[np.ndarray, "blocks dim dim"]
     moment: Float[np.ndarray, "blocks dim"]
+    #: Rounds that each block was played in; None: not known.
+    plays: Float[np.ndarray, " blocks"] | None = None
 
     @classmethod
     def of(cls, spec: Spec, log: Observed) -> "Moments":
@@ -62,6 +63,7 @@ class Moments(NamedTuple):
         return cls(
             gram=np.einsum("tb,ti,tj->bij", blocks, played, played, optimize=True),
             moment=np.einsum("tb,t,ti->bi", blocks, rewards, played, optimize=True),
+            plays=blocks.sum(axis=0),
         )
 
 
@@ -74,6 +76,9 @@ class Law:
     draws: Float[np.ndarray, "draws blocks dim"] | None = None
     #: How many independent draws the law is known by; infinite for a closed form.
     size: float = np.inf
+    #: How well single precision tells the mean, in units in which the covariance is I; None: not
+    #: known.
+    rounding: Float[np.ndarray, "blocks dim"] | None = None
 
     @property
     def factor(self) -> Float[np.ndarray, "blocks dim dim"]:
@@ -83,7 +88,8 @@ class Law:
     def only(self, blocks: slice) -> "Law":
         """The law of some of the blocks."""
         draws = None if self.draws is None else self.draws[:, blocks]
-        return Law(self.mean[blocks], self.covariance[blocks], draws, self.size)
+        rounding = None if self.rounding is None else self.rounding[blocks]
+        return Law(self.mean[blocks], self.covariance[blocks], draws, self.size, rounding)
 
     def whiten(self, draws: Float[np.ndarray, "*many blocks dim"]) -> np.ndarray:
         """Draws in units in which this law has mean 0 and covariance I."""
@@ -115,7 +121,16 @@ def normal_law(moments: Moments, weight: float, prior: float) -> Law:
     covariance = np.linalg.inv(weight * moments.gram + prior * np.eye(dim))
     covariance = 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
     mean = np.einsum("bij,bj->bi", covariance, weight * moments.moment)
-    return Law(mean=mean, covariance=covariance)
+    rounding = None
+    if moments.plays is not None:
+        # Sums of n numbers in float32 err by about √n roundings of the whole, so the agent solves
+        # (P + E)(μ + δ) = b + e with |E| ≤ √n ε |P| and |e| ≤ √n ε |b|: a backward error.
+        precision = np.abs(weight * moments.gram + prior * np.eye(dim))
+        sums = np.einsum("bij,bj->bi", precision, np.abs(mean)) + np.abs(weight * moments.moment)
+        factor = np.abs(np.linalg.cholesky(covariance))
+        relative = FLOAT32_ROUNDING * np.sqrt(moments.plays)[:, None]
+        rounding = relative * np.einsum("bji,bj->bi", factor, sums)
+    return Law(mean=mean, covariance=covariance, rounding=rounding)
 
 
 def exact_posterior(moments: Moments, noise: float, precision: float) -> Law:
@@ -125,28 +140,24 @@ def exact_posterior(moments: Moments, noise: float, precision: float) -> Law:
 
 def require_normal(policy: Policy, spec: Spec) -> None:
     """Refuse an agent whose loss has no posterior in closed form."""
-    loss = getattr(policy, "likelihood", "squared")
-    loss = spec.rewards if loss == "auto" else loss
-    if loss != "squared":
+    target = policy.target(spec)
+    if target is not None and target.loss != "squared":
         raise FeelgoodError(
-            f"the {loss} loss has no exact posterior to compare with: set likelihood = squared."
+            f"the {target.loss} loss has no exact posterior to compare with: "
+            "set likelihood = squared."
         )
 
 
 def own_target(policy: Policy, spec: Spec, log: Observed, seed: int = 0) -> Law | None:
-    """exp(−βL) of this agent on these data; None where the agent has no such target."""
+    """The law that this agent should draw from with these data; None where it does not say."""
     require_normal(policy, spec)
-    moments = Moments.of(spec, log)
-    if isinstance(policy, LinTS):
-        eta = float(policy.eta)
-        return normal_law(moments, eta, eta * float(policy.rho))
-    if not isinstance(policy, (Thompson, BlackjaxThompson)):
+    target = policy.target(spec)
+    if target is None:
         return None
-    beta, eta, rho = float(policy.beta), float(policy.eta), float(policy.rho)
-    plain = normal_law(moments, 2.0 * beta * eta, 2.0 * beta * rho)
-    if policy.bonus is None:
+    plain = normal_law(Moments.of(spec, log), target.weight, target.prior)
+    if target.bonus is None:
         return plain
-    return feelgood_law(plain, spec, log.contexts, policy.bonus, beta, seed)
+    return feelgood_law(plain, spec, log.contexts, target.bonus, target.beta, seed)
 
 
 # ---- which arm looks best -------------------------------------------------------------------
@@ -200,10 +211,9 @@ def _choice_quadrature(
 
 def _bonus(bonus: FeelGood, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """φ and φ' of the best scores, written out in float64."""
-    b = float(bonus.b)
-    if not isinstance(bonus, SmoothedFeelGood):
+    b, s = float(bonus.b), float(bonus.sharpness)
+    if np.isinf(s):
         return np.minimum(b, best), (best < b).astype(np.float64)
-    s = float(bonus.s)
     return b - np.logaddexp(0.0, s * (b - best)) / s, special.expit(s * (b - best))
 
 
@@ -271,4 +281,4 @@ def feelgood_law(
     # Systematic resampling: as many equal draws as the weights say, to within one.
     places = (np.arange(REFERENCE_DRAWS) + generator.uniform()) / REFERENCE_DRAWS
     index = np.minimum(np.searchsorted(np.cumsum(weights), places), REFERENCE_DRAWS - 1)
-    return Law(mean=mean, covariance=covariance, draws=draws[index], size=float(size))
+    return Law(mean, covariance, draws[index], float(size), plain.rounding)

@@ -13,6 +13,10 @@ Draws are whitened by the law, in whose units it has mean 0 and covariance I. Tw
   random (a wild bootstrap): that keeps the noise and removes the offset. They are tested by
   t-tests too, of averages that are 0 for exact draws: half of the chains say where to look, and
   the other half is looked at there.
+
+Nothing is evidence that could not be otherwise. An offset that single precision cannot resolve
+(`Law.rounding`) is left out of the tests. A share is taken to be no surer than that of as many
+independent draws: chains that agree on 0 say nothing of an arm with probability 10⁻¹⁰⁰.
 """
 
 import dataclasses
@@ -37,6 +41,10 @@ MIXED, WORTH = 1.1, 0.25
 FLIPS = 200
 #: Directions and grid of the sliced Wasserstein distance.
 DIRECTIONS, GRID = 16, np.linspace(-4.0, 4.0, 33)
+#: Above so many standard deviations of rounding nothing is called exact.
+COARSE = 1.0
+#: Offsets below this are rounding errors of these computations themselves: all units are near 1.
+NOTHING = 1e-12
 #: Fewest chains from which a spread over chains says something.
 FEWEST_CHAINS = 10
 
@@ -132,8 +140,11 @@ def measure(
     return sorted(rows, key=lambda row: order.index(row.measure))
 
 
-def judge(rows: Sequence[Row], level: float = LEVEL) -> Verdict:
-    """Exact within Monte Carlo error, or biased and by how much (Bonferroni over all tests)."""
+def judge(rows: Sequence[Row], level: float = LEVEL, rounding: float = 0.0) -> Verdict:
+    """Exact within Monte Carlo error, or biased and by how much (Bonferroni over all tests).
+
+    `rounding` says how well single precision tells the law's mean, in standard deviations.
+    """
     if not rows:
         return Verdict("diverged", level, 0, None, "diverged: some draws are not finite.")
     tested = [row for row in rows if row.p_value is not None]
@@ -146,6 +157,12 @@ def judge(rows: Sequence[Row], level: float = LEVEL) -> Verdict:
     if worst.p_value * len(tested) >= level:
         if not mixed:
             sentence = f"undecided: no bias seen, but {unmixed}; take more steps."
+            return Verdict("undecided", level, len(tested), worst, sentence)
+        if rounding > COARSE:
+            sentence = (
+                f"undecided: no bias seen, but single precision tells this law to {rounding:.2g} "
+                "standard deviations only; use a testbed with more noise."
+            )
             return Verdict("undecided", level, len(tested), worst, sentence)
         sentence = f"exact within Monte Carlo error ({len(tested)} tests, level {level:g})."
         return Verdict("exact", level, len(tested), worst, sentence)
@@ -175,26 +192,44 @@ def _average(
     by_chain: Float[np.ndarray, " chains"],
     expected: float,
     noise: float,
+    rounding: float,
+    variance: float = 0.0,
 ) -> Row:
-    """The mean over chains with a t-test of its expected value."""
+    """The mean over chains with a t-test of its expected value.
+
+    `variance` is the least that a chain's value has, where it is known.
+    """
     chains = len(by_chain)
     value = float(by_chain.mean())
-    error = float(by_chain.std(ddof=1) / np.sqrt(chains)) * noise
-    return Row(name, arm, value, expected, error, _t_test(value - expected, error, chains))
+    error = float(np.sqrt(max(by_chain.var(ddof=1), variance) / chains)) * noise
+    p_value = _t_test(value - expected, error, chains, rounding)
+    return Row(name, arm, value, expected, error, p_value)
 
 
-def _ratio(name: str, arm: int | None, by_chain: Float[np.ndarray, " chains"], noise: float) -> Row:
+def _ratio(
+    name: str,
+    arm: int | None,
+    by_chain: Float[np.ndarray, " chains"],
+    noise: float,
+    rounding: float,
+) -> Row:
     """As `_average`, tested on a logarithmic scale: there a mean of few squares is not skew."""
-    row = _average(name, arm, by_chain, 1.0, noise)
+    row = _average(name, arm, by_chain, 1.0, noise, rounding)
     if row.value <= 0.0:
         return row
-    return row._replace(p_value=_t_test(np.log(row.value), row.error / row.value, len(by_chain)))
+    error = row.error / row.value
+    p_value = _t_test(np.log(row.value), error, len(by_chain), np.log1p(rounding))
+    return row._replace(p_value=p_value)
 
 
-def _t_test(offset: float, error: float, chains: int) -> float:
+def _t_test(offset: float, error: float, chains: int, rounding: float = 0.0) -> float:
+    """Of an offset that is 0 for exact draws, or up to `rounding` for want of digits."""
+    offset = abs(offset) - rounding
+    if offset <= NOTHING:
+        return 1.0
     if error == 0.0:
-        return 1.0 if offset == 0.0 else 0.0
-    return float(2.0 * special.stdtr(chains - 1, -abs(offset / error)))
+        return 0.0
+    return float(2.0 * special.stdtr(chains - 1, -offset / error))
 
 
 def _of_blocks(
@@ -206,20 +241,26 @@ def _of_blocks(
     seed: int,
 ) -> list[Row]:
     """All measures of one arm, or of all together: averages over arms, or sums where they add."""
-    chains, _, blocks, dim = white.shape
+    chains, count, blocks, dim = white.shape
     radius = np.sum(white**2, axis=-1)
+    rounding = np.zeros((blocks, dim)) if law.rounding is None else law.rounding
+    # An offset δ of the mean adds |δ|² to mean squares.
+    squared = np.sum(rounding**2, axis=-1)
     rows = [
-        _bias(arm, white.mean(axis=1).reshape(chains, -1), signs, noise),
-        _average("trace", arm, radius.mean(axis=(1, 2)) / dim, 1.0, noise),
+        _bias(arm, white.mean(axis=1).reshape(chains, -1), signs, noise, rounding.reshape(-1)),
+        _average("trace", arm, radius.mean(axis=(1, 2)) / dim, 1.0, noise, squared.mean() / dim),
         _log_determinant(arm, white, noise),
     ]
     for name, side in (("largest", -1), ("smallest", 0)):
-        rows.append(_ratio(name, arm, _along(white, side), noise))
+        rows.append(_ratio(name, arm, _along(white, side), noise, squared.max()))
     rows.append(_wasserstein(arm, white, law.factor, signs, noise))
     rows.append(_shape(arm, white, law, signs, noise, seed))
     for name, share in (("cover50", 0.5), ("cover90", 0.9)):
         limits = np.array([_radius(law, block, share) for block in range(blocks)])
-        rows.append(_average(name, arm, (radius < limits).mean(axis=(1, 2)), share, noise))
+        inside = (radius < limits).mean(axis=(1, 2))
+        # The offset takes |δ|² times a density of χ² out of the set, which is below ¼.
+        lost, least = 0.25 * squared.mean(), share * (1.0 - share) / (count * blocks)
+        rows.append(_average(name, arm, inside, share, noise, lost, least))
     return rows
 
 
@@ -276,8 +317,12 @@ def _distance(
     signs: Float[np.ndarray, "flips chains"],
     noise: float,
     distance: Callable[[np.ndarray], np.ndarray],
+    variance: Callable[[np.ndarray], float] = lambda signs: 0.0,
 ) -> Row:
-    """`distance` of the mean deviation, and of its sign-flipped repetitions."""
+    """`distance` of the mean deviation, and of its sign-flipped repetitions.
+
+    `variance` is the least that a chain's deviations have, added up with such signs.
+    """
     chains = len(by_chain)
     mean = by_chain.mean(axis=0)
     value = float(distance(mean[None])[0])
@@ -285,10 +330,14 @@ def _distance(
     flipped = np.tensordot(signs * scale, by_chain - mean, axes=1)
     exact = distance(flipped)
     expected, error = float(exact.mean()), float(exact.std(ddof=1))
-    return Row(name, arm, value, expected, error, _split_test(by_chain, noise))
+    return Row(name, arm, value, expected, error, _split_test(by_chain, noise, variance))
 
 
-def _split_test(by_chain: Float[np.ndarray, "chains *rest"], noise: float) -> float:
+def _split_test(
+    by_chain: Float[np.ndarray, "chains *rest"],
+    noise: float,
+    variance: Callable[[np.ndarray], float],
+) -> float:
     """Of deviations that are 0 on average over chains, whatever their joint law.
 
     One half of the chains gives the signs of the mean deviation; with these, the other half's
@@ -299,15 +348,21 @@ def _split_test(by_chain: Float[np.ndarray, "chains *rest"], noise: float) -> fl
     halves = (flat[::2], flat[1::2])
     tails = []
     for guide, tested in (halves, halves[::-1]):
-        found = tested @ np.sign(guide.mean(axis=0))
-        error = float(found.std(ddof=1) / np.sqrt(len(found))) * noise
+        signs = np.sign(guide.mean(axis=0))
+        found = tested @ signs
+        least = variance(signs.reshape(by_chain.shape[1:]))
+        error = float(np.sqrt(max(found.var(ddof=1), least) / len(found))) * noise
         both = _t_test(float(found.mean()), error, len(found))
         tails.append(0.5 * both if found.mean() > 0.0 else 1.0)
     return min(1.0, 2.0 * min(tails))
 
 
 def _bias(
-    arm: int | None, means: Float[np.ndarray, "chains dim"], signs: np.ndarray, noise: float
+    arm: int | None,
+    means: Float[np.ndarray, "chains dim"],
+    signs: np.ndarray,
+    noise: float,
+    rounding: Float[np.ndarray, " dim"],
 ) -> Row:
     """Root mean square over coordinates; tested coordinate by coordinate, which sees more."""
     chains, dim = means.shape
@@ -315,7 +370,8 @@ def _bias(
         "bias", arm, means, signs, noise, lambda offset: np.sqrt((offset**2).mean(axis=-1))
     )
     errors = means.std(axis=0, ddof=1) / np.sqrt(chains) * noise
-    tails = [_t_test(m, e, chains) for m, e in zip(means.mean(axis=0), errors, strict=True)]
+    offsets = zip(means.mean(axis=0), errors, rounding, strict=True)
+    tails = [_t_test(offset, error, chains, known) for offset, error, known in offsets]
     return row._replace(p_value=min(1.0, dim * min(tails)))
 
 
@@ -403,7 +459,14 @@ def _choice(
     seed: int,
 ) -> Row:
     """½ Σ_a |p(a) − p_exact(a)|, on average over contexts."""
-    offsets = choice_shares(spec, draws, contexts) - law.choices(spec, contexts, seed)
+    exact = law.choices(spec, contexts, seed)
+    offsets = choice_shares(spec, draws, contexts) - exact
+
+    def variance(signs: Float[np.ndarray, "many arms"]) -> float:
+        """Of independent draws, were contexts independent too; alike ones have more."""
+        sums = (exact * signs**2).sum(axis=-1) - (exact * signs).sum(axis=-1) ** 2
+        return float(sums.sum() / draws.shape[1])
+
     return _distance(
         "choice",
         None,
@@ -411,6 +474,7 @@ def _choice(
         signs,
         noise,
         lambda offset: 0.5 * np.abs(offset).sum(axis=-1).mean(axis=-1),
+        variance,
     )
 
 

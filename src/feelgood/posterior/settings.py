@@ -3,6 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+import jax
+
+from feelgood import generator
+from feelgood.compiling import in_own_precision
 from feelgood.errors import FeelgoodError
 from feelgood.paper import preset_settings
 from feelgood.protocols import AGENTS, Testbed
@@ -13,35 +17,35 @@ PRECISION = 1.0
 BERNOULLI_NOISE = 0.5
 
 
+@in_own_precision
+def has_truth(testbed: Testbed) -> bool:
+    """Whether the testbed's rewards are those of a linear model, by its own word."""
+    truth = jax.eval_shape(lambda key: testbed.truth(testbed.init(key)), generator.key(0))
+    return truth is not None
+
+
 def noise_of(name: str, testbed: Testbed) -> float:
     """The standard deviation of the testbed's rewards."""
     if testbed.spec.rewards == "bernoulli":
         return BERNOULLI_NOISE
-    noise = float(getattr(testbed, "noise", 0.0))
-    if noise <= 0.0:
+    noise = testbed.reward_noise()
+    if noise is None:
+        raise FeelgoodError(
+            f"{name} does not say that its rewards have normal noise, so it has no posterior: "
+            "use a linear testbed."
+        )
+    if float(noise) <= 0.0:
         raise FeelgoodError(
             f"{name} has no noise in its rewards, so it has no posterior: use a linear testbed."
         )
-    return noise
+    return float(noise)
 
 
 def matched_settings(
     agent: str, testbed: Testbed, noise: float, precision: float = PRECISION
 ) -> dict[str, Any]:
-    """Settings that make exp(−βL) the posterior with this noise and the prior N(0, I/precision).
-
-    For exp(−β[η Σ(f − r)² + ρ‖θ‖²]) that is β = 1, η = 1/(2·noise²), ρ = precision/2 (and η = 1
-    for the Bernoulli loss); for a ridge posterior N(V⁻¹b, V⁻¹/η), V = ρI + Σ x xᵀ, it is
-    η = 1/noise², ρ = noise²·precision. Agents with neither pair of settings get none.
-    """
-    known = AGENTS[agent].settings
-    if {"beta", "eta", "rho"} <= set(known):
-        bernoulli = testbed.spec.rewards == "bernoulli"
-        eta = 1.0 if bernoulli else 0.5 / noise**2
-        return {"beta": 1.0, "eta": eta, "rho": 0.5 * precision}
-    if {"eta", "rho"} <= set(known):
-        return {"eta": 1.0 / noise**2, "rho": noise**2 * precision}
-    return {}
+    """Settings with which the agent's target is the posterior, as the agent says (`matched`)."""
+    return dict(AGENTS[agent].build().matched(testbed.spec, noise, precision))
 
 
 def agent_settings(

@@ -62,3 +62,6 @@ class Logistic(Testbed):
     ) -> Float[Array, " arms"]:
         del state
         return (jax.random.uniform(key) < means).astype(jnp.float32)
+
+    def truth(self, state: LogisticState) -> Float[Array, " dim"]:
+        return state.theta

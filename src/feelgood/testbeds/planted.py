@@ -62,3 +62,9 @@ class Planted(Testbed):
     ) -> Float[Array, " arms"]:
         del state
         return means + self.noise * generator.normal(key, 1)
+
+    def truth(self, state: PlantedState) -> Float[Array, "dim arms"]:
+        return state.theta
+
+    def reward_noise(self) -> Number:
+        return self.noise

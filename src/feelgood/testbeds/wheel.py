@@ -66,3 +66,6 @@ class Wheel(Testbed):
     ) -> Float[Array, " arms"]:
         del state
         return means + self.noise * generator.normal(key, 1)
+
+    def reward_noise(self) -> Number:
+        return self.noise
