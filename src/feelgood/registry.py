@@ -8,10 +8,10 @@ names it knows through `parse`, so that adding one is one decorator in one file.
 import dataclasses
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.errors import FeelgoodError, did_you_mean, shown
 from feelgood.settings import Setting, check_settings, settings_of
 
 T = TypeVar("T")
@@ -95,14 +95,25 @@ class Registry(Generic[T]):
             for name in (*family.names, *(family.more_names if more else ()))
         )
 
-    def __contains__(self, name: str) -> bool:
-        return self._find(name) is not None
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
 
-    def __getitem__(self, name: str) -> Entry[T]:
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __contains__(self, name: Any) -> bool:
+        try:
+            return isinstance(name, str) and self._find(name) is not None
+        except FeelgoodError:  # a name whose parts do not go together
+            return False
+
+    def __getitem__(self, name: Any) -> Entry[T]:
+        if not isinstance(name, str):
+            raise FeelgoodError(f"{shown(name)} cannot be the name of any {self.kind}: use a text.")
         entry = self._find(name)
         if entry is None:
             raise FeelgoodError(
-                f"unknown {self.kind} '{name}': {did_you_mean(name, self.names(more=True))}"
+                f"unknown {self.kind} {shown(name)}: {did_you_mean(name, self.names(more=True))}"
             )
         return entry
 

@@ -155,7 +155,7 @@ class RateColumn(ProgressColumn):
 
 @contextmanager
 def progress_bar(console: Console) -> Iterator[Any]:
-    """A live bar on a terminal (rounds, rate, remaining time); nothing elsewhere."""
+    """A live bar on a terminal or in a notebook (rounds, rate, remaining time)."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -164,9 +164,8 @@ def progress_bar(console: Console) -> Iterator[Any]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    hidden = not (console.is_terminal or console.is_jupyter)
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         tasks: dict[str, Any] = {}
 
         def report(label: str, done: int, total: int) -> None:
