@@ -5,6 +5,7 @@ from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.results import AgentResult, RunResult
 from feelgood.running import run, run_each
+from feelgood.saving import load
 from feelgood.settings import setting
 from feelgood.simulate import simulate
 from feelgood.types import Spec, Status
@@ -23,6 +24,7 @@ __all__ = [
     "Spec",
     "Status",
     "Testbed",
+    "load",
     "run",
     "run_each",
     "setting",

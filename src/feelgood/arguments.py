@@ -42,7 +42,7 @@ def parse_rounds(rounds: Any) -> int:
         ) from None
 
 
-def parse_seeds(seeds: Seeds) -> tuple[int, ...]:
+def parse_seeds(seeds: Any) -> tuple[int, ...]:
     """`10` is 0 … 9, `"A:B"` is A … B − 1, a list or an array is itself."""
     hint = "give a positive number N, a range A:B with 0 ≤ A < B, or a list of seeds."
     wrong = FeelgoodError(f"seeds = {shown(seeds)} is not allowed: {hint}")

@@ -50,7 +50,7 @@ MAX_VARIANTS = 20_000
 
 Report = Callable[[str, int, int], None]
 #: A function, or whether to show a bar. `Any` leaves the answer to a wrong type to us.
-Progress = Report | bool | None | Any
+Progress = Report | bool | Any | None
 Values = Mapping[str, Any]
 Agents = str | Policy | Sequence[str | Policy] | Mapping[str, str | Policy] | Any
 
@@ -183,9 +183,8 @@ def _told_apart(variants: list[_Variant]) -> list[_Variant]:
             raise FeelgoodError(
                 f"'{variant.agent}' is in this run twice with the same settings: leave one out."
             )
-        if seen[key] > 1:
-            variant = dataclasses.replace(variant, agent=f"{variant.agent} #{seen[key]}")
-        out.append(variant)
+        name = variant.agent if seen[key] == 1 else f"{variant.agent} #{seen[key]}"
+        out.append(dataclasses.replace(variant, agent=name))
     return out
 
 
@@ -193,11 +192,11 @@ def run_each(
     testbed: str | Testbed | Any,
     agents: Agents,
     *,
-    rounds: int | None | Any = None,
+    rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    settings: Mapping[str, Values] | None | Any = None,
-    preset: str | None | Any = None,
-    posterior_every: int | None | Any = None,
+    settings: Mapping[str, Values] | Any | None = None,
+    preset: str | Any | None = None,
+    posterior_every: int | Any | None = None,
     progress: Progress = None,
 ) -> Iterator[AgentResult]:
     """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
@@ -361,11 +360,11 @@ def run(
     testbed: str | Testbed | Any,
     agents: Agents,
     *,
-    rounds: int | None | Any = None,
+    rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    settings: Mapping[str, Values] | None | Any = None,
-    preset: str | None | Any = None,
-    posterior_every: int | None | Any = None,
+    settings: Mapping[str, Values] | Any | None = None,
+    preset: str | Any | None = None,
+    posterior_every: int | Any | None = None,
     progress: Progress = None,
 ) -> RunResult:
     """Run agents on a testbed and return everything that was measured.
@@ -376,8 +375,8 @@ def run(
     - `agents`: a name such as `"lints"`, a `Policy` object, a list of such, or a dictionary that
       gives each the name to show, such as `{"cold": Boltzmann(0.1), "hot": Boltzmann(2.0)}`.
     - `rounds`: how many; by default the testbed's usual horizon.
-    - `seeds`: `N` for 0 … N − 1, `"A:B"`, or a list or array of them. Every agent meets the same contexts and
-      the same noise for a seed, so differences between agents are paired.
+    - `seeds`: `N` for 0 … N − 1, `"A:B"`, or a list or array of them. Every agent meets the
+      same contexts and the same noise for a seed, so differences between agents are paired.
     - `settings`: `{"agent": {"key": value}}`; a list or array of values is a sweep, run as one
       program where the setting is a number. `{"testbed": {...}}` sets the testbed's.
     - `preset`: `"paper"` for the paper's settings of these agents on this testbed; `settings`
@@ -394,10 +393,6 @@ def run(
     >>> result = feelgood.run("linear-20", ["lints", "linucb"], rounds=200, seeds=2)
     >>> [r.agent for r in result], result["lints"].final_regret.shape
     (['lints', 'linucb'], (2,))
-    >>> result
-    linear-20, 200 rounds, 2 seeds: mean regret ± std
-      lints   75.3 ± 22.1
-      linucb  81.5 ± 15.6
     """
     return RunResult(
         tuple(

@@ -148,7 +148,7 @@ def public(value: Any) -> Any:
 def own_settings(component: eqx.Module) -> dict[str, Any]:
     """The settings of an object and of its parts, by name; those of the whole win."""
     out: dict[str, Any] = {}
-    for field in dataclasses.fields(component):  # type: ignore[arg-type]
+    for field in dataclasses.fields(component):
         value = getattr(component, field.name)
         if _KEY not in field.metadata and isinstance(value, eqx.Module):
             out = own_settings(value) | out
