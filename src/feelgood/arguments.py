@@ -2,7 +2,9 @@
 
 import math
 import operator
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,6 +100,16 @@ def parse_name(name: str, value: Any) -> str:
     return str(value)
 
 
+def parse_names(name: str, values: Any) -> tuple[str, ...]:
+    """Names: one, or a list of them."""
+    names = [values] if isinstance(values, str) else values
+    if not isinstance(names, (list, tuple)) or not all(isinstance(n, str) for n in names):
+        raise FeelgoodError(f"{name} = {shown(values)} is not allowed: use a list of names.")
+    if not names:
+        raise FeelgoodError("no agent was named: name at least one, such as lints.")
+    return tuple(names)
+
+
 def parse_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """One of some names."""
     names = list(known)
@@ -109,8 +121,16 @@ def parse_choice(name: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
-def parse_number(name: str, value: Any, what: str = "a number") -> float:
-    """A finite number; `what` says in words which."""
+def parse_path(value: Any, what: str = "file") -> Path:
+    """A path."""
+    text = str(value) if isinstance(value, (str, os.PathLike)) else ""
+    if not text or len(text) > 4096 or not text.isprintable():
+        raise FeelgoodError(f"{shown(value)} is not the path of a {what}: give a text or a Path.")
+    return Path(text)
+
+
+def parse_number(name: str, value: Any, what: str = "a number", finite: bool = True) -> float:
+    """A number, `finite` or any; `what` says in words which."""
     whole = isinstance(value, (int, float, np.integer, np.floating)) or (
         hasattr(value, "dtype") and np.ndim(value) == 0 and np.isrealobj(value)
     )
@@ -118,8 +138,8 @@ def parse_number(name: str, value: Any, what: str = "a number") -> float:
         try:
             number = float(value)
         except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if math.isfinite(number):
+            finite, number = True, math.nan
+        if math.isfinite(number) or not finite:
             return number
     raise FeelgoodError(f"{name} = {shown(value)} is not allowed: use {what}.")
 
@@ -146,7 +166,16 @@ def parse_values(name: str, values: Any) -> Float[np.ndarray, " values"]:
         raise wrong from None
     if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
         raise wrong
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
+
+
+def parse_table(name: str, values: Any) -> dict[str, Float[np.ndarray, "..."]]:
+    """Arrays of numbers by name."""
+    if not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
+        raise FeelgoodError(
+            f"{name} = {shown(values)} is not allowed: use a dictionary of names and arrays."
+        )
+    return {key: parse_values(f"{name}[{shown(key, 30)}]", value) for key, value in values.items()}
 
 
 def require_callable(name: str, value: Any) -> None:
@@ -186,6 +215,17 @@ def require_policy(value: Any) -> None:
     require_kind(
         value, Policy, "agent", "a name such as 'lints', or an object of a feelgood.Policy"
     )
+
+
+def parse_policies(policies: Any) -> list[Policy]:
+    """One agent's settings: an object, or several in a list."""
+    if isinstance(policies, (Policy, type)) or not isinstance(policies, (list, tuple)):
+        policies = [policies]
+    if not policies:
+        raise FeelgoodError("there is no agent to run: give at least one.")
+    for policy in policies:
+        require_kind(policy, Policy, "agent", "an object of a feelgood.Policy")
+    return list(policies)
 
 
 def require_testbed(value: Any) -> None:

@@ -1,8 +1,10 @@
 """Results side by side: differences over common seeds, how sure they are, and a word on each."""
 
+import contextlib
 import dataclasses
 import html
 import math
+import operator
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -158,13 +160,15 @@ def _baseline(run: RunResult, members: list[Series], which: Any) -> Series:
         return min(finite or members, key=lambda s: s.result.regret.mean)
     if isinstance(which, AgentResult):
         found = [s for s in members if s.result is which]
-    elif hasattr(which, "__index__") and not isinstance(which, bool):
-        place = which.__index__()
-        inside = -len(run) <= place < len(run)
-        found = [s for s in members if inside and s.result is run.results[place]]
-    else:
+    elif isinstance(which, str):
         found = [s for s in members if s.label == which]
         found = found or [s for s in members if s.result.agent == which]
+    else:
+        place = len(run)
+        with contextlib.suppress(TypeError):
+            place = place if isinstance(which, bool) else operator.index(which)
+        inside = -len(run) <= place < len(run)
+        found = [s for s in members if inside and s.result is run.results[place]]
     if len(found) == 1:
         return found[0]
     labels = [s.label for s in members]

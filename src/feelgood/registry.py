@@ -32,13 +32,13 @@ class Entry(Generic[T]):
     settings: Mapping[str, Setting]
     make: Callable[[Mapping[str, Any]], T]
 
-    def build(self, values: Mapping[str, Any] | None = None) -> T:
+    def build(self, values: Mapping[str, Any] | Any | None = None) -> T:
         """The object, with `values` checked and everything else at its default."""
-        return self.make(check_settings(self.name, self.settings, values or {}))
+        return self.make(check_settings(self.name, self.settings, values))
 
-    def resolve(self, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def resolve(self, values: Mapping[str, Any] | Any | None = None) -> dict[str, Any]:
         """All settings, checked, without building."""
-        return check_settings(self.name, self.settings, values or {})
+        return check_settings(self.name, self.settings, values)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """What a run returns: arrays, summaries, tables, a chart, a folder."""
 
+import contextlib
 import dataclasses
 import html
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -453,16 +455,17 @@ class RunResult(Shown):
     def __len__(self) -> int:
         return len(self.results)
 
-    def __getitem__(self, which: int | str | Any) -> AgentResult:
+    def __getitem__(self, which: Any) -> AgentResult:
         """By position, by agent name (the first with that name) or by label."""
-        if hasattr(which, "__index__"):
-            return self.results[which]
-        for result in self.results:
-            if result.agent == which:
-                return result
+        with contextlib.suppress(TypeError):
+            return self.results[operator.index(which)]
         labels = self.labels
-        if which in labels:
-            return self.results[labels.index(which)]
+        if isinstance(which, str):
+            for result in self.results:
+                if result.agent == which:
+                    return result
+            if which in labels:
+                return self.results[labels.index(which)]
         known = dict.fromkeys([*(r.agent for r in self.results), *labels])
         hint = did_you_mean(which, known) if isinstance(which, str) else "use an agent's name."
         raise NoSuchResult(f"there is no result {shown(which)}: {hint}")

@@ -103,18 +103,19 @@ def _variants(which: str | Policy, values: Values, label: str | None = None) -> 
 
 
 def _with_preset(
-    preset: str | None, agent: str, values: Values, testbed: str, spec: Spec, rounds: int
+    preset: str | Any | None, agent: str, values: Values, testbed: str, spec: Spec, rounds: int
 ) -> dict[str, Any]:
     """The settings given, over those of the preset."""
     if preset is None:
         return dict(values)
+    preset = parse_name("preset", preset)
     known = AGENTS[agent].settings
     defaults = preset_settings(preset, agent, testbed, spec, rounds)
     return {k: v for k, v in defaults.items() if k in known} | dict(values)
 
 
 def resolve_variants(
-    agent: str, values: Values, preset: str | None, testbed: str, spec: Spec, rounds: int
+    agent: str, values: Values, preset: str | Any | None, testbed: str, spec: Spec, rounds: int
 ) -> list[Values]:
     """All settings of each variant of an agent, checked; lists among `values` make a grid."""
     every = _with_preset(preset, agent, values, testbed, spec, rounds)
@@ -159,13 +160,16 @@ def _named_agents(agents: Agents) -> list[tuple[str, str | Policy]]:
     if not named:
         raise FeelgoodError("no agent was named: name at least one, such as lints.")
     for _, agent in named:
-        if not isinstance(agent, str):
-            require_policy(agent)
+        _own_name(agent)
     return [(name, str(agent) if isinstance(agent, str) else agent) for name, agent in named]
 
 
 def _own_name(agent: Any) -> str:
-    return str(agent) if isinstance(agent, str) else type(agent).__name__
+    """What an agent is called that is given no name; what is no agent is refused."""
+    if isinstance(agent, str):
+        return str(agent)
+    require_policy(agent)
+    return type(agent).__name__
 
 
 def _told_apart(variants: list[_Variant]) -> list[_Variant]:

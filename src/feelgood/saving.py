@@ -23,16 +23,11 @@ RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
 _PARTS = ("cells", TABLE_FILE, RESULTS_FILE, "manifest.jsonl")
 
 
-def folder_of(value: Any) -> Path:
-    """A path."""
-    if not isinstance(value, (str, os.PathLike)) or not str(value) or "\0" in str(value):
-        raise FeelgoodError(f"{shown(value)} is no folder: give a path.")
-    return Path(value)
-
-
 def prepare_folder(folder: str | Path | Any, force: bool = False) -> Path:
     """Refuse a folder into which a run must not be saved; nothing is changed."""
-    place = folder_of(folder)
+    from feelgood.arguments import parse_path
+
+    place = parse_path(folder, "folder")
     try:
         if place.exists() and not place.is_dir():
             raise FeelgoodError(f"{place} is not a folder: choose another place.")
@@ -144,10 +139,11 @@ def load(folder: str | Path | Any) -> "RunResult":
     >>> [r.agent for r in feelgood.load(folder)]
     ['uniform']
     """
+    from feelgood.arguments import parse_path
     from feelgood.results import RunResult
     from feelgood.studies.store import Store
 
-    place = folder_of(folder)
+    place = parse_path(folder, "folder")
     try:
         if not place.is_dir():
             raise FeelgoodError(

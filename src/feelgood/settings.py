@@ -63,20 +63,23 @@ class Setting:
         """The value as the right Python type, or a `FeelgoodError` that says what is allowed."""
         label = f"{owner}.{name}" if owner else name
         wrong = FeelgoodError(f"{label} = {shown(value)} is not allowed: use {self.describe()}.")
+        try:
+            text = str(value)
+        except Exception:
+            raise wrong from None
         if self.choices is not None:
             for choice in self.choices:
-                if str(value).lower() == str(choice).lower():
+                if text.lower() == str(choice).lower():
                     return choice
             raise wrong
         if self.form is not None:
-            if re.fullmatch(self.form[0], str(value)) is None:
+            if re.fullmatch(self.form[0], text) is None:
                 raise wrong
-            return str(value)
+            return text
         if self.kind is bool:
-            text = str(value).lower()
-            if text not in ("true", "false"):
+            if text.lower() not in ("true", "false"):
                 raise wrong
-            return text == "true"
+            return text.lower() == "true"
         # Numpy would take arrays of one entry, masked and complex numbers with a mere warning.
         if getattr(value, "ndim", 0) or isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
             raise wrong
@@ -167,13 +170,19 @@ def settings_of(component: type) -> dict[str, Setting]:
 
 
 def check_settings(
-    owner: str, rules: Mapping[str, Setting], values: Mapping[str, Any]
+    owner: str, rules: Mapping[str, Setting], values: Mapping[str, Any] | Any | None
 ) -> dict[str, Any]:
     """All settings of `owner`: the given values checked, the others at their defaults."""
+    values = {} if values is None else values
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise FeelgoodError(
+            f"settings of {owner} = {shown(values)} are not allowed: use a dictionary of names and "
+            "values."
+        )
     for name in values:
         if name not in rules:
             hint = did_you_mean(name, rules) if rules else "it has no settings."
-            raise FeelgoodError(f"{owner} has no setting '{name}': {hint}")
+            raise FeelgoodError(f"{owner} has no setting {shown(name)}: {hint}")
     return {
         name: rule.check(owner, name, values[name]) if name in values else rule.default
         for name, rule in rules.items()

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from feelgood.arguments import parse_name, parse_settings
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.running import (
@@ -128,15 +129,15 @@ def seed_blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def plan_cells(
-    testbed: str,
-    agent: str,
+    testbed: str | Any,
+    agent: str | Any,
     *,
-    settings: Values | None = None,
-    preset: str | None = None,
-    rounds: int | None = None,
+    settings: Values | Any | None = None,
+    preset: str | Any | None = None,
+    rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    testbed_settings: Values | None = None,
-    posterior_every: int | None = None,
+    testbed_settings: Values | Any | None = None,
+    posterior_every: int | Any | None = None,
 ) -> list[Cell]:
     """The cells of one agent on one testbed; settings that are lists make a grid.
 
@@ -149,10 +150,12 @@ def plan_cells(
     >>> [(cell.settings["lam"], cell.seeds[0]) for cell in cells]
     [(0.1, 0), (0.1, 10), (0.5, 0), (0.5, 10)]
     """
-    name, problem, resolved = build_testbed(testbed, dict(testbed_settings or {}))
+    agent, testbed = parse_name("agent", agent), parse_name("testbed", testbed)
+    settings = parse_settings("settings", settings)
+    name, problem, resolved = build_testbed(testbed, testbed_settings)
     horizon = parse_rounds(problem.rounds if rounds is None else rounds)
     blocks = seed_blocks(parse_seeds(seeds))
-    variants = resolve_variants(agent, settings or {}, preset, name, problem.spec, horizon)
+    variants = resolve_variants(agent, settings, preset, name, problem.spec, horizon)
     cells = [
         Cell(name, resolved, agent, variant, horizon, block)
         for variant in variants
@@ -161,7 +164,7 @@ def plan_cells(
     return cells if posterior_every is None else with_posterior(cells, posterior_every)
 
 
-def with_posterior(cells: Iterable[Cell], every: int) -> list[Cell]:
+def with_posterior(cells: Iterable[Cell], every: int | Any) -> list[Cell]:
     """The same cells, their posteriors measured every so many rounds.
 
     Agents that draw no parameters, such as `linucb`, stay as they are; a testbed without an exact
@@ -172,13 +175,13 @@ def with_posterior(cells: Iterable[Cell], every: int) -> list[Cell]:
 
     out, known = [], dict[str, bool]()
     for cell in cells:
+        checked = check_every(every, cell.rounds)
         words = {k: v for k, v in cell.settings.items() if not isinstance(v, float)}
         kind = json.dumps([cell.testbed, dict(cell.testbed_settings), cell.agent, words])
         if kind not in known:  # numbers do not decide whether a posterior can be measured
             problem = TESTBEDS[cell.testbed].build(cell.testbed_settings)
             policy = AGENTS[cell.agent].build(cell.settings)
             known[kind] = measurable(policy, cell.testbed, problem)
-        checked = check_every(every, cell.rounds)
         out.append(dataclasses.replace(cell, posterior_every=checked) if known[kind] else cell)
     require_some((cell.agent for cell in out), any(known.values()))
     return out

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feelgood.arguments import parse_path
 from feelgood.errors import FeelgoodError
 from feelgood.parquet import read_parquet
 from feelgood.results import AgentResult, PosteriorAlong, posterior_columns
@@ -248,8 +249,8 @@ class Damage:
 class Store:
     """A folder of results. Any number of processes may use it at once."""
 
-    def __init__(self, path: str | Path, *, create: bool = True) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path | Any, *, create: bool = True) -> None:
+        self.path = parse_path(path, "folder")
         self.cells_folder = self.path / "cells"
         self.work_folder = self.path / "work"
         self.manifest = self.path / "manifest.jsonl"
