@@ -691,7 +691,10 @@ def test_the_calibrate_command(
     [
         (("posterior", "linucb"), "'linucb' draws no parameters"),
         (("posterior", "lints", "--mode", "both"), "mode = 'both' is not allowed"),
-        (("posterior", "lints", "--chains", "3"), "chains = 3 is not allowed: use at least 10."),
+        (
+            ("posterior", "lints", "--chains", "3"),
+            "chains = 3 is not allowed: use a whole number at least 10.",
+        ),
         (("posterior", "lints", "--draws", "50"), "50 draws leave 1 a chain of 30"),
         (("posterior", "lints", "--set", "lmcts.step=1"), "which is not in this analysis"),
         (("posterior", "lints", "--set", "lints.eta=1,2"), "--set lints.eta is a list"),

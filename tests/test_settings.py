@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from feelgood.errors import FeelgoodError
+from feelgood.errors import FeelgoodError, shown
 from feelgood.settings import check_settings, setting, settings_of
 
 
@@ -90,7 +90,7 @@ REFUSED = [
 def test_refused_with_name_value_and_range(name: str, value: object, range_: str) -> None:
     with pytest.raises(FeelgoodError) as caught:
         build(**{name: value})
-    assert str(caught.value) == f"thing.{name} = {value!r} is not allowed: use {range_}."
+    assert str(caught.value) == f"thing.{name} = {shown(value)} is not allowed: use {range_}."
 
 
 def test_unknown_setting_gets_the_nearest_name() -> None:

@@ -11,6 +11,7 @@ from feelgood.results import AgentResult as AgentResult
 from feelgood.results import RunResult as RunResult
 from feelgood.running import run as run
 from feelgood.running import run_each as run_each
+from feelgood.saving import load as load
 from feelgood.settings import setting as setting
 from feelgood.simulate import simulate as simulate
 from feelgood.types import Spec as Spec

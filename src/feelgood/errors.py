@@ -1,7 +1,8 @@
 """The one exception that users meet."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
+from typing import Any
 
 
 class FeelgoodError(ValueError):
@@ -10,6 +11,23 @@ class FeelgoodError(ValueError):
     The command line prints it and exits with code 2; it is never raised from inside a
     compiled run, where a failure is a value (see `feelgood.types.Status`).
     """
+
+
+def shown(value: Any, width: int = 80) -> str:
+    """A value for a message: its `repr` in one line of at most `width` characters."""
+    kind = type(value).__name__
+    if isinstance(value, Sized) and not hasattr(value, "dtype"):
+        try:
+            count = len(value)
+        except Exception:
+            count = 0
+        if count > 1_000:  # its `repr` would take long, and nobody would read it
+            return f"<{kind} of {count:,}>"
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"<{kind}>"
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -11,11 +11,11 @@ import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.errors import FeelgoodError, did_you_mean, shown
 from feelgood.settings import Setting, check_settings, settings_of
 
 T = TypeVar("T")
@@ -85,13 +85,13 @@ class Entry(Generic[T]):
     #: a quicker way, or None.
     outline: Callable[[Mapping[str, Any]], Any] | None = None
 
-    def build(self, values: Mapping[str, Any] | None = None) -> T:
+    def build(self, values: Mapping[str, Any] | Any | None = None) -> T:
         """The object, with `values` checked and everything else at its default."""
-        return self.make(check_settings(self.name, self.settings, values or {}))
+        return self.make(check_settings(self.name, self.settings, values))
 
-    def resolve(self, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def resolve(self, values: Mapping[str, Any] | Any | None = None) -> dict[str, Any]:
         """All settings, checked, without building."""
-        return check_settings(self.name, self.settings, values or {})
+        return check_settings(self.name, self.settings, values)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,14 +176,25 @@ class Registry(Generic[T]):
             for name in (*family.names, *(family.more_names if more else ()))
         )
 
-    def __contains__(self, name: str) -> bool:
-        return self._find(name) is not None
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
 
-    def __getitem__(self, name: str) -> Entry[T]:
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __contains__(self, name: Any) -> bool:
+        try:
+            return isinstance(name, str) and self._find(name) is not None
+        except FeelgoodError:  # a name whose parts do not go together
+            return False
+
+    def __getitem__(self, name: Any) -> Entry[T]:
+        if not isinstance(name, str):
+            raise FeelgoodError(f"{shown(name)} cannot be the name of any {self.kind}: use a text.")
         entry = self._find(name)
         if entry is None:
             raise FeelgoodError(
-                f"unknown {self.kind} '{name}': {did_you_mean(name, self.names(more=True))}"
+                f"unknown {self.kind} {shown(name)}: {did_you_mean(name, self.names(more=True))}"
             )
         return entry
 

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.errors import FeelgoodError, did_you_mean, shown
 
 _KEY = "feelgood.setting"
 #: The largest number of float32, and the smallest that has all its digits: processors take what is
@@ -63,26 +64,33 @@ class Setting:
 
     def check(self, owner: str, name: str, value: Any) -> Any:
         """The value as the right Python type, or a `FeelgoodError` that says what is allowed."""
-        wrong = FeelgoodError(f"{owner}.{name} = {value!r} is not allowed: use {self.describe()}.")
+        label = f"{owner}.{name}" if owner else name
+        wrong = FeelgoodError(f"{label} = {shown(value)} is not allowed: use {self.describe()}.")
+        try:
+            text = str(value)
+        except Exception:
+            raise wrong from None
         if self.choices is not None:
             for choice in self.choices:
-                if str(value).lower() == str(choice).lower():
+                if text.lower() == str(choice).lower():
                     return choice
             raise wrong
         if self.form is not None:
-            if re.fullmatch(self.form[0], str(value)) is None:
+            if re.fullmatch(self.form[0], text) is None:
                 raise wrong
-            return str(value)
+            return text
         if self.kind is bool:
-            text = str(value).lower()
-            if text not in ("true", "false"):
+            if text.lower() not in ("true", "false"):
                 raise wrong
-            return text == "true"
+            return text.lower() == "true"
+        # Numpy would take arrays of one entry, masked and complex numbers with a mere warning.
+        if getattr(value, "ndim", 0) or isinstance(value, (bool, np.bool_, np.ma.MaskedArray)):
+            raise wrong
         try:
-            number = float(value)
+            number = math.nan if np.iscomplexobj(value) else float(value)
         except (TypeError, ValueError, OverflowError):
             raise wrong from None
-        if isinstance(value, bool) or not math.isfinite(number):
+        if not math.isfinite(number):
             raise wrong
         if self.kind is int and number != int(number):
             raise wrong
@@ -127,19 +135,49 @@ def setting(
 
     `low` and `high` are inclusive bounds, `above` an exclusive one; `form` is the pattern of a
     text and the same in words. Whole numbers, truth values, texts and choices are static unless
-    told otherwise: they shape the compiled program.
+    told otherwise: they shape the compiled program. A value that is not allowed is refused when
+    an object is made.
+
+    **Example:**
+
+    >>> from feelgood.policies import LinUCB
+    >>> LinUCB(alpha=-1.0)
+    Traceback (most recent call last):
+    feelgood.errors.FeelgoodError: alpha = -1.0 is not allowed: use a finite number at least 0 \
+and at most 1e+09.
     """
     if static is None:
         static = not isinstance(default, float)
     rule = Setting(default, doc, low, high, above, choices, static, form)
-    metadata = {_KEY: rule}
-    if static:
-        return eqx.field(default=default, static=True, metadata=metadata)
-    return eqx.field(
-        default=default,
-        converter=lambda value: jnp.asarray(value, jnp.float32),
-        metadata=metadata,
-    )
+
+    # Without an annotation of `value`, a wrong type gets our sentence from run-time checkers too.
+    def convert(value) -> Any:  # type: ignore[no-untyped-def]
+        if isinstance(value, jax.core.Tracer):
+            return value
+        # The field knows its name once its class is made.
+        checked = rule.check("", field.name, public(value))
+        return checked if static else jnp.asarray(checked, jnp.float32)
+
+    field: Any = eqx.field(default=default, converter=convert, static=static, metadata={_KEY: rule})
+    return field
+
+
+def public(value: Any) -> Any:
+    """A setting as it was given: 0.01, not the nearest float32 written out."""
+    is_number = getattr(value, "dtype", None) == np.float32 and np.ndim(value) == 0
+    return float(str(np.float32(value))) if is_number else value
+
+
+def own_settings(component: eqx.Module) -> dict[str, Any]:
+    """The settings of an object and of its parts, by name; those of the whole win."""
+    out: dict[str, Any] = {}
+    for field in dataclasses.fields(component):
+        value = getattr(component, field.name)
+        if _KEY not in field.metadata and isinstance(value, eqx.Module):
+            out = own_settings(value) | out
+        elif _KEY in field.metadata:
+            out |= {field.name: public(value)}
+    return out
 
 
 def settings_of(component: type) -> dict[str, Setting]:
@@ -152,13 +190,19 @@ def settings_of(component: type) -> dict[str, Setting]:
 
 
 def check_settings(
-    owner: str, rules: Mapping[str, Setting], values: Mapping[str, Any]
+    owner: str, rules: Mapping[str, Setting], values: Mapping[str, Any] | Any | None
 ) -> dict[str, Any]:
     """All settings of `owner`: the given values checked, the others at their defaults."""
+    values = {} if values is None else values
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise FeelgoodError(
+            f"settings of {owner} = {shown(values)} are not allowed: use a dictionary of names and "
+            "values."
+        )
     for name in values:
         if name not in rules:
             hint = did_you_mean(name, rules) if rules else "it has no settings."
-            raise FeelgoodError(f"{owner} has no setting '{name}': {hint}")
+            raise FeelgoodError(f"{owner} has no setting {shown(name)}: {hint}")
     return {
         name: rule.check(owner, name, values[name]) if name in values else rule.default
         for name, rule in rules.items()

@@ -25,6 +25,15 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood import lanes, models
+from feelgood.arguments import (
+    Seeds,
+    parse_policies,
+    parse_rounds,
+    parse_seeds,
+    parse_whole,
+    require_callable,
+    require_testbed,
+)
 from feelgood.compiling import BRIEFLY, ONCE, compiled, in_own_precision
 from feelgood.environment import (
     Block,
@@ -35,7 +44,7 @@ from feelgood.environment import (
     seed_array,
     settled,
 )
-from feelgood.errors import FeelgoodError
+from feelgood.errors import FeelgoodError, shown
 from feelgood.grouping import Group, on_cores, that_fit, usable_cores
 from feelgood.history import Stats, on_accelerator
 from feelgood.lanes import AnyKey, LaneKeys
@@ -500,16 +509,16 @@ def _leaves(playing: Playing, room: int) -> dict[str, np.ndarray]:
 
 @in_own_precision
 def simulate(
-    testbed: Testbed,
-    policies: Policy | Sequence[Policy],
+    testbed: Testbed | Any,
+    policies: Policy | Sequence[Policy] | Any,
     *,
-    rounds: int,
-    seeds: Sequence[int],
-    progress: Callable[[int], None] | None = None,
-    workers: int | None = None,
-    checkpoints: Checkpoints | None = None,
-    notify: Callable[[str], None] = say,
-    along: Along | None = None,
+    rounds: int | Any,
+    seeds: Seeds,
+    progress: Callable[[int], None] | Any | None = None,
+    workers: int | Any | None = None,
+    checkpoints: Checkpoints | Any | None = None,
+    notify: Callable[[str], None] | Any = say,
+    along: Along | Any | None = None,
 ) -> Outcome:
     """Run one agent, with one or many settings, over all `seeds`.
 
@@ -526,12 +535,18 @@ def simulate(
     - `along`: what to measure every so many rounds, such as `feelgood.posterior.posterior_watch`;
       the run itself is the same bits with and without.
     """
-    settings = [policies] if isinstance(policies, Policy) else list(policies)
-    if not settings or not len(seeds) or rounds < 1:
-        raise FeelgoodError(
-            f"{len(settings)} settings, {len(seeds)} seeds and {rounds} rounds make no run: "
-            "use at least one of each."
-        )
+    require_testbed(testbed)
+    settings = parse_policies(policies)
+    rounds, seeds = parse_rounds(rounds), parse_seeds(seeds)
+    if workers is not None:
+        workers = parse_whole("workers", workers, 1, 10_000)
+    for name, function in (("progress", progress), ("notify", notify)):
+        require_callable(name, function)
+    for name, given, kind in (("checkpoints", checkpoints, Checkpoints), ("along", along, Along)):
+        if given is not None and not isinstance(given, kind):
+            raise FeelgoodError(
+                f"{name} = {shown(given)} is not allowed: use a feelgood.simulate.{kind.__name__}."
+            )
     stacked, swept = stack_settings(settings)
     chain_bytes, limit = settings[0].memory(testbed.spec, rounds), memory_limit()
     if on_accelerator():

@@ -8,14 +8,22 @@ it is left out and counted, where an order is needed it counts as infinite regre
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from feelgood.errors import FeelgoodError
+from feelgood.arguments import (
+    parse_choice,
+    parse_level,
+    parse_number,
+    parse_table,
+    parse_values,
+    parse_whole,
+)
+from feelgood.errors import FeelgoodError, shown
 from feelgood.metrics import Summary
 from feelgood.results import AgentResult
 
@@ -60,16 +68,29 @@ def _incomplete_beta(a: float, b: float, x: float) -> float:
     return 1.0 - front * _beta_fraction(b, a, 1.0 - x) / b
 
 
-def t_two_sided(t: float, df: float) -> float:
+def t_two_sided(t: float | Any, df: float | Any) -> float:
     """P(|T| ≥ |t|) for Student's law with `df` degrees of freedom."""
+    t, df = parse_number("t", t, finite=False), _degrees(df)
     if math.isinf(t):
         return 0.0
     return _incomplete_beta(df / 2.0, 0.5, df / (df + t * t))
 
 
-@functools.cache
-def t_quantile(level: float, df: float) -> float:
+def t_quantile(level: float | Any, df: float | Any) -> float:
     """The t with P(|T| ≥ t) = 1 − level, by bisection."""
+    return _t_quantile(parse_level("level", level), _degrees(df))
+
+
+def _degrees(df: Any) -> float:
+    """Degrees of freedom; they may be missing (NaN)."""
+    number = parse_number("df", df, "a number above 0", finite=False)
+    if number <= 0.0:
+        raise FeelgoodError(f"df = {shown(df)} is not allowed: use a number above 0.")
+    return number
+
+
+@functools.cache
+def _t_quantile(level: float, df: float) -> float:
     low, high = 0.0, 1.0
     while t_two_sided(high, df) > 1.0 - level:
         high *= 2.0
@@ -110,21 +131,25 @@ class WelchTest:
 
 
 def welch(
-    mean_a: float,
-    std_a: float,
-    n_a: int,
-    mean_b: float,
-    std_b: float,
-    n_b: int,
-    level: float = 0.01,
+    mean_a: float | Any,
+    std_a: float | Any,
+    n_a: int | Any,
+    mean_b: float | Any,
+    std_b: float | Any,
+    n_b: int | Any,
+    level: float | Any = 0.01,
 ) -> WelchTest:
     """Welch's test of mean a − mean b = 0 from means, sample deviations (n − 1) and sizes.
 
     B. L. Welch, "The generalization of Student's problem when several different population
     variances are involved", Biometrika 1947.
     """
+    named = {"mean_a": mean_a, "std_a": std_a, "mean_b": mean_b, "std_b": std_b}
+    numbers = [parse_number(name, value, finite=False) for name, value in named.items()]
+    mean_a, std_a, mean_b, std_b = numbers
+    n_a, n_b = parse_whole("n_a", n_a, 0, 10**15), parse_whole("n_b", n_b, 0, 10**15)
+    level = parse_level("level", level)
     difference = mean_a - mean_b
-    numbers = (mean_a, std_a, mean_b, std_b)
     if min(n_a, n_b) < 2 or not all(math.isfinite(x) for x in numbers):
         return WelchTest(difference, math.nan, math.nan, math.nan, level)
     share_a, share_b = std_a**2 / n_a, std_b**2 / n_b
@@ -136,8 +161,9 @@ def welch(
     return WelchTest(difference, error, df, _p_of_mean(difference, error, df), level)
 
 
-def welch_samples(a: Values, b: Others, level: float = 0.01) -> WelchTest:
+def welch_samples(a: Values | Any, b: Others | Any, level: float | Any = 0.01) -> WelchTest:
     """Welch's test on two samples; values that are not finite are left out and counted."""
+    a, b = parse_values("a", a), parse_values("b", b)
     of_a, of_b = Summary.of(a), Summary.of(b)
     test = welch(of_a.mean, of_a.std, of_a.count, of_b.mean, of_b.std, of_b.count, level)
     return dataclasses.replace(test, dropped=(len(a) - of_a.count, len(b) - of_b.count))
@@ -165,11 +191,11 @@ _STATISTICS: Mapping[str, Callable[..., Float[np.ndarray, "..."]]] = {
 
 
 def bootstrap(
-    values: Values,
-    statistic: Literal["mean", "median"] = "mean",
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
+    values: Values | Any,
+    statistic: Literal["mean", "median"] | Any = "mean",
+    level: float | Any = 0.95,
+    draws: int | Any = DRAWS,
+    seed: int | Any = 0,
 ) -> Estimate:
     """Mean or median with a bootstrap interval; the same seed gives the same interval.
 
@@ -178,9 +204,11 @@ def bootstrap(
     (Hesterberg, "What teachers should know about the bootstrap", 2015). Coverage is close to
     `level` for light tails and below it for a few heavy-tailed values, as for every interval.
     """
+    values, level = parse_values("values", values), parse_level("level", level)
+    reduce = _STATISTICS[parse_choice("statistic", statistic, _STATISTICS)]
+    draws, seed = parse_whole("draws", draws, 1, 10_000_000), parse_whole("seed", seed, 0)
     kept = values[np.isfinite(values)]
     n, dropped = len(kept), len(values) - len(kept)
-    reduce = _STATISTICS[statistic]
     value = float(reduce(kept)) if n else math.nan
     if n < 2:
         return Estimate(value, math.nan, math.nan, level, n, dropped)
@@ -209,7 +237,11 @@ class PairedDifference:
 
 
 def paired_difference(
-    a: Values, b: Others, level: float = 0.95, draws: int = DRAWS, seed: int = 0
+    a: Values | Any,
+    b: Others | Any,
+    level: float | Any = 0.95,
+    draws: int | Any = DRAWS,
+    seed: int | Any = 0,
 ) -> PairedDifference:
     """a − b, seed by seed: mean, standard error, paired t-test and bootstrap interval.
 
@@ -217,7 +249,7 @@ def paired_difference(
     better than either mean. A seed on which either chain diverged has no difference: it is
     counted in `dropped`.
     """
-    differences = _aligned(a, b)
+    differences = _aligned(parse_values("a", a), parse_values("b", b))
     estimate = bootstrap(differences, "mean", level, draws, seed)
     n = estimate.count
     error, p = math.nan, math.nan
@@ -229,12 +261,13 @@ def paired_difference(
     )
 
 
-def probability_better(a: Values, b: Others, level: float = 0.95) -> Estimate:
+def probability_better(a: Values | Any, b: Others | Any, level: float | Any = 0.95) -> Estimate:
     """How often a has the lower value on the same seed; a tie counts half.
 
     A chain that diverged loses against one that did not (`dropped` counts the seeds where either
     did; they are in). The interval is Wilson's, which does not collapse when one side wins all.
     """
+    a, b, level = parse_values("a", a), parse_values("b", b), parse_level("level", level)
     broken, n = ~np.isfinite(_aligned(a, b)), len(a)
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, level, 0, 0)
@@ -308,7 +341,7 @@ class Ranking:
         )
 
 
-def rank(values: Mapping[str, Values], level: float = 0.05) -> Ranking:
+def rank(values: Mapping[str, Values] | Any, level: float | Any = 0.05) -> Ranking:
     """Who may be the best on one testbed, by mean over common seeds.
 
     **The rule.** A contender leaves the set of possible bests if some other one has a lower mean
@@ -324,6 +357,7 @@ def rank(values: Mapping[str, Values], level: float = 0.05) -> Ranking:
 
     A contender with a diverged chain has infinite mean regret: it comes last and cannot win.
     """
+    values, level = parse_table("values", values), parse_level("level", level)
     if not values:
         raise FeelgoodError("there is nothing to rank: give at least one contender.")
     names, sizes = list(values), {len(v) for v in values.values()}
@@ -373,7 +407,9 @@ def average_ranks(values: Float[np.ndarray, " contenders"]) -> Float[np.ndarray,
     return below + (equal + 1) / 2.0
 
 
-def rank_across(testbeds: Mapping[str, Mapping[str, Values]], level: float = 0.05) -> Ranking:
+def rank_across(
+    testbeds: Mapping[str, Mapping[str, Values]] | Any, level: float | Any = 0.05
+) -> Ranking:
     """Who may be the best over several testbeds that count alike.
 
     For each seed the contenders are ranked on every testbed (a diverged chain last), and the
@@ -381,6 +417,11 @@ def rank_across(testbeds: Mapping[str, Mapping[str, Values]], level: float = 0.0
     scales. The rule and the level of `rank` are then applied to these. It answers for these
     testbeds, not for testbeds in general.
     """
+    if not isinstance(testbeds, Mapping) or not testbeds:
+        raise FeelgoodError(
+            f"testbeds = {shown(testbeds)} is not allowed: use a dictionary of what `rank` takes."
+        )
+    testbeds = {name: parse_table("testbeds", values) for name, values in testbeds.items()}
     names = {tuple(sorted(values)) for values in testbeds.values()}
     if len(names) != 1:
         raise FeelgoodError(
@@ -414,8 +455,24 @@ def rank_across(testbeds: Mapping[str, Mapping[str, Values]], level: float = 0.0
 # Results of runs -----------------------------------------------------------------------------
 
 
-def common_seeds(results: Sequence[AgentResult]) -> tuple[int, ...]:
+def _results(results: Any) -> list[AgentResult]:
+    """Results of runs: a list of them, or a `RunResult`."""
+    if isinstance(results, (str, bytes, Mapping)) or not isinstance(results, Iterable):
+        results = [results]
+    found = list(results)
+    for result in found:
+        if not isinstance(result, AgentResult):
+            raise FeelgoodError(f"{shown(result)} is no result of a run: give an AgentResult.")
+    return found
+
+
+def _metric(metric: Any) -> str:
+    return parse_choice("metric", metric, ("final_regret", "simple_regret"))
+
+
+def common_seeds(results: Sequence[AgentResult] | Any) -> tuple[int, ...]:
     """The seeds that all results have, in order; an error if there are none."""
+    results = _results(results)
     if not results:
         raise FeelgoodError("there are no results: give at least one.")
     shared = set.intersection(*(set(r.seeds) for r in results))
@@ -427,11 +484,22 @@ def common_seeds(results: Sequence[AgentResult]) -> tuple[int, ...]:
     return tuple(sorted(shared))
 
 
-def values_at(result: AgentResult, seeds: Sequence[int], metric: Metric = "final_regret") -> Values:
+def values_at(
+    result: AgentResult | Any,
+    seeds: Sequence[int] | Any,
+    metric: Metric | Any = "final_regret",
+) -> Values:
     """The metric at these seeds; NaN where the chain diverged."""
+    (result,) = _results([result])
     where = {seed: i for i, seed in enumerate(result.seeds)}
-    chosen = np.array([where[seed] for seed in seeds], np.int64)
-    values = np.asarray(getattr(result, metric), np.float64)[chosen]
+    wanted = parse_values("seeds", seeds).tolist()
+    for seed in wanted:
+        if seed not in where:
+            raise FeelgoodError(
+                f"{result.agent} has no seed {seed:g}: use seeds that it was run on."
+            )
+    chosen = np.array([where[seed] for seed in wanted], np.int64)
+    values = np.asarray(getattr(result, _metric(metric)), np.float64)[chosen]
     return np.where(result.diverged_at[chosen] >= 0, np.nan, values)
 
 
@@ -443,9 +511,13 @@ def _same_problem(results: Sequence[AgentResult]) -> None:
 
 
 def compare(
-    a: AgentResult, b: AgentResult, metric: Metric = "final_regret", level: float = 0.95
+    a: AgentResult | Any,
+    b: AgentResult | Any,
+    metric: Metric | Any = "final_regret",
+    level: float | Any = 0.95,
 ) -> tuple[PairedDifference, Estimate]:
     """a − b over common seeds, and how often a is the better one."""
+    a, b = _results([a, b])
     _same_problem([a, b])
     seeds = common_seeds([a, b])
     of_a, of_b = values_at(a, seeds, metric), values_at(b, seeds, metric)
@@ -453,16 +525,25 @@ def compare(
 
 
 def rank_results(
-    results: Sequence[AgentResult],
-    names: Sequence[str] | None = None,
-    metric: Metric = "final_regret",
-    level: float = 0.05,
+    results: Sequence[AgentResult] | Any,
+    names: Sequence[str] | Any | None = None,
+    metric: Metric | Any = "final_regret",
+    level: float | Any = 0.05,
 ) -> tuple[dict[str, Ranking], Ranking | None]:
     """A ranking for each testbed, and one over all of them (None for a single testbed).
 
     `names` tells results of the same agent with different settings apart; by default the agents'.
     """
+    results, metric = _results(results), _metric(metric)
+    if names is not None and (
+        not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names)
+    ):
+        raise FeelgoodError(f"names = {shown(names)} is not allowed: use a list of texts.")
     labels = [r.agent for r in results] if names is None else list(names)
+    if len(labels) != len(results):
+        raise FeelgoodError(
+            f"there are {len(labels)} names for {len(results)} results: give one each."
+        )
     by_testbed: dict[str, dict[str, AgentResult]] = {}
     for label, result in zip(labels, results, strict=True):
         group = by_testbed.setdefault(result.testbed, {})
@@ -494,15 +575,17 @@ class Compute:
     seconds: float
 
 
-def compute_of(result: AgentResult) -> Compute:
+def compute_of(result: AgentResult | Any) -> Compute:
     """Cost of one chain."""
+    (result,) = _results([result])
     recorded = "gradients" in result.health
     gradients = float(gradient_curve(result)[-1]) if recorded else None
     return Compute(gradients, result.run_s / len(result.seeds))
 
 
-def gradient_curve(result: AgentResult) -> Float[np.ndarray, " points"]:
+def gradient_curve(result: AgentResult | Any) -> Float[np.ndarray, " points"]:
     """Gradient evaluations of one chain up to each recorded round, mean over living chains."""
+    (result,) = _results([result])
     if "gradients" not in result.health:
         raise FeelgoodError(
             f"{result.agent} records no gradient evaluations: compare it by seconds."

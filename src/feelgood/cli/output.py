@@ -27,6 +27,11 @@ from rich.table import Table
 from rich.text import Text
 
 from feelgood.errors import FeelgoodError
+from feelgood.saving import (  # noqa: F401  (the command takes the names from here)
+    RESULTS_FILE,
+    TABLE_FILE,
+    prepare_folder,
+)
 
 if TYPE_CHECKING:
     from feelgood.metrics import Summary
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
-RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
 
 
 def console_for(json_: str | None) -> Console:
@@ -55,6 +59,8 @@ def prepare_output(targets: Sequence[Path], force: bool) -> None:
                 raise FeelgoodError(
                     f"{target} exists already: choose another place, or add --force."
                 )
+            if target.name == RESULTS_FILE:  # the folder of a run, which must not be a study's
+                prepare_folder(target.parent, force=True)
             target.parent.mkdir(parents=True, exist_ok=True)
             probe = target.with_name(f".{target.name}.{os.getpid()}.tmp")
             probe.touch()
@@ -77,15 +83,12 @@ def write_atomically(target: Path, write: Any) -> None:
 
 
 def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
-    """Write what was asked for."""
-    text = json.dumps(result.to_json(), indent=1, allow_nan=False)
+    """Write what was asked for; `prepare_output` has made sure that it may be replaced."""
     if json_file is not None:
+        text = json.dumps(result.to_json(), indent=1, allow_nan=False)
         write_atomically(json_file, lambda path: path.write_text(text + "\n"))
     if out is not None:
-        import pyarrow.parquet as pq
-
-        write_atomically(out / RESULTS_FILE, lambda path: path.write_text(text + "\n"))
-        write_atomically(out / TABLE_FILE, lambda path: pq.write_table(result.to_arrow(), path))
+        result.save(out, force=True)
 
 
 def write_page(results: "Sequence[AgentResult]", target: Path) -> None:
@@ -345,9 +348,8 @@ def progress_bar(console: Console) -> Iterator[Any]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    hidden = not (console.is_terminal or console.is_jupyter)
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         tasks: dict[str, Any] = {}
         pace = Pace(lambda sentence: console.print(sentence, markup=False, soft_wrap=True))
 

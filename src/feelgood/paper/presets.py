@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.errors import FeelgoodError, did_you_mean, shown
 from feelgood.paper.neural import neural
 from feelgood.policies import grammar
 from feelgood.types import Spec
@@ -100,5 +100,5 @@ def preset_settings(
 ) -> dict[str, Any]:
     """The settings of `agent` in this preset; a clear error for an unknown preset."""
     if preset not in PRESETS:
-        raise FeelgoodError(f"unknown preset '{preset}': {did_you_mean(preset, PRESETS)}")
+        raise FeelgoodError(f"unknown preset {shown(preset)}: {did_you_mean(preset, PRESETS)}")
     return PRESETS[preset](agent, testbed, spec, rounds)

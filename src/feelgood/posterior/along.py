@@ -6,15 +6,15 @@ nothing had been measured.
 """
 
 import dataclasses
-import operator
 from collections.abc import Iterable, Mapping
-from typing import Any, SupportsIndex
+from typing import Any
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 from feelgood import lanes
+from feelgood.arguments import parse_whole
 from feelgood.compiling import BRIEFLY, compiled, in_own_precision
 from feelgood.errors import FeelgoodError
 from feelgood.history import Stats
@@ -151,13 +151,7 @@ def collect(
 
 def check_every(every: Any, rounds: int) -> int:
     """A number of rounds between two measurements that makes sense."""
-    whole = isinstance(every, SupportsIndex) and not isinstance(every, bool)
-    if not whole or not 1 <= operator.index(every) <= rounds:
-        raise FeelgoodError(
-            f"posterior_every = {every!r} is not allowed: use 1 to {rounds:,}, the rounds of the "
-            "run."
-        )
-    return operator.index(every)
+    return parse_whole("posterior_every", every, 1, rounds)
 
 
 def require_linear(name: str, testbed: Testbed) -> float:

@@ -10,9 +10,17 @@ from jaxtyping import Float, Int
 
 import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood.arguments import (
+    parse_level,
+    parse_name,
+    parse_names,
+    parse_settings,
+    parse_whole,
+    require_callable,
+)
 from feelgood.compiling import keep_compiled_programs
 from feelgood.environment import environment
-from feelgood.errors import FeelgoodError
+from feelgood.errors import FeelgoodError, shown
 from feelgood.posterior.chains import gather, parallel_draws, require_draws
 from feelgood.posterior.laws import (
     Law,
@@ -215,48 +223,48 @@ def _same(one: Law, other: Law) -> bool:
 
 
 def analyse_each(
-    agents: Sequence[str] = PAPER_FIGURE,
+    agents: Sequence[str] | str | Any = PAPER_FIGURE,
     *,
-    testbed: str = "planted",
-    rounds: int | None = None,
-    draws: int = 1_500,
-    steps: int = 100,
-    chains: int = 30,
-    burn: int = 10,
-    mode: str = "same",
-    gatherer: str = "lints",
+    testbed: str | Any = "planted",
+    rounds: int | Any | None = None,
+    draws: int | Any = 1_500,
+    steps: int | Any = 100,
+    chains: int | Any = 30,
+    burn: int | Any = 10,
+    mode: str | Any = "same",
+    gatherer: str | Any = "lints",
     seeds: Seeds = 1,
-    preset: str | None = None,
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
-    live: bool = False,
-    level: float = LEVEL,
-    progress: Progress | None = None,
+    preset: str | Any | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | Any | None = None,
+    live: bool | Any = False,
+    level: float | Any = LEVEL,
+    progress: Progress | Any | None = None,
 ) -> Iterator[AgentPosterior]:
     """As `analyse`, one agent and data set at a time; all input is checked at the call."""
     problem = TESTBEDS[testbed].build()
     horizon = parse_rounds(problem.rounds if rounds is None else rounds)
     noise = noise_of(testbed, problem)
     chosen = parse_seeds(seeds)
-    for name, value, least in (
-        ("draws", draws, chains),
-        ("steps", steps, 1),
-        ("chains", chains, FEWEST_CHAINS),
-        ("burn", burn, 0),
-    ):
-        if value < least:
-            raise FeelgoodError(f"{name} = {value} is not allowed: use at least {least}.")
-        if value > MOST:
-            raise FeelgoodError(f"{name} = {value} is not allowed: use at most {MOST:,}.")
+    chains = parse_whole("chains", chains, FEWEST_CHAINS, MOST)
+    draws = parse_whole("draws", draws, chains, MOST)
+    steps, burn = parse_whole("steps", steps, 1, 100_000), parse_whole("burn", burn, 0, MOST)
+    level, agents = parse_level("level", level), parse_names("agents", agents)
+    AGENTS[parse_name("gatherer", gatherer)]
+    preset = None if preset is None else parse_name("preset", preset)
+    require_callable("progress", progress)
+    if not isinstance(live, bool):
+        raise FeelgoodError(f"live = {shown(live)} is not allowed: use True or False.")
     if draws < 4 * chains:
         raise FeelgoodError(
             f"{draws} draws leave {draws // chains} a chain of {chains}: use fewer chains, "
             "or at least 4 draws a chain."
         )
-    if mode not in MODES:
-        raise FeelgoodError(f"mode = '{mode}' is not allowed: use one of {', '.join(MODES)}.")
-    if not agents:
-        raise FeelgoodError("no agent was named: name at least one, such as lints.")
-    given = dict(settings or {})
+    if not isinstance(mode, str) or mode not in MODES:
+        raise FeelgoodError(f"mode = {shown(mode)} is not allowed: use one of {', '.join(MODES)}.")
+    given = {
+        owner: parse_settings(f"settings of {shown(owner, 40)}", values)
+        for owner, values in parse_settings("settings", settings).items()
+    }
     for label in given:
         if label not in (*agents, gatherer):
             raise FeelgoodError(
@@ -314,7 +322,7 @@ def analyse_each(
     return work()
 
 
-def analyse(agents: Sequence[str] = PAPER_FIGURE, **options: Any) -> Analysis:
+def analyse(agents: Sequence[str] | str | Any = PAPER_FIGURE, **options: Any) -> Analysis:
     """How close the draws of agents are to the exact posterior, on the paper's problem.
 
     **Arguments:**
@@ -339,7 +347,7 @@ def analyse(agents: Sequence[str] = PAPER_FIGURE, **options: Any) -> Analysis:
     >>> result["lints"].draws.shape
     (10, 12, 6, 20)
     """
-    problem = options.get("testbed", "planted")
-    horizon = options.get("rounds") or TESTBEDS[problem].build().rounds
-    found = tuple(analyse_each(agents, **options))
-    return Analysis(problem, options.get("mode", "same"), horizon, found)
+    work = analyse_each(agents, **options)
+    problem, rounds = options.get("testbed", "planted"), options.get("rounds")
+    horizon = TESTBEDS[problem].build().rounds if rounds is None else parse_rounds(rounds)
+    return Analysis(problem, options.get("mode", "same"), horizon, tuple(work))

@@ -20,6 +20,13 @@ from scipy import special
 
 import feelgood.policies
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood.arguments import (
+    parse_level,
+    parse_name,
+    parse_number,
+    parse_settings,
+    parse_whole,
+)
 from feelgood.compiling import compiled, in_own_precision, keep_compiled_programs
 from feelgood.environment import ENVIRONMENT, seed_array, seed_keys
 from feelgood.errors import FeelgoodError
@@ -211,20 +218,20 @@ class _Ranker(eqx.Module):
 
 @in_own_precision
 def calibrate(
-    agent: str,
-    testbed: str = "planted",
+    agent: str | Any,
+    testbed: str | Any = "planted",
     *,
-    simulations: int = 200,
-    rounds: int = 100,
-    steps: int | None = None,
-    thin: int = 4,
-    burn: int = 10,
-    precision: float = PRECISION,
-    preset: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    testbed_settings: Mapping[str, Any] | None = None,
-    level: float = LEVEL,
-    seed: int = 0,
+    simulations: int | Any = 200,
+    rounds: int | Any = 100,
+    steps: int | Any | None = None,
+    thin: int | Any = 4,
+    burn: int | Any = 10,
+    precision: float | Any = PRECISION,
+    preset: str | Any | None = None,
+    settings: Mapping[str, Any] | Any | None = None,
+    testbed_settings: Mapping[str, Any] | Any | None = None,
+    level: float | Any = LEVEL,
+    seed: int | Any = 0,
 ) -> Calibration:
     """Simulation-based calibration of an agent on a testbed whose parameters have a prior.
 
@@ -238,17 +245,17 @@ def calibrate(
     - `preset`, `settings`: as in `analyse`; without them the agent's target is the posterior.
     - `level`: false-alarm rate of the verdict.
     """
+    AGENTS[agent]
     problem = TESTBEDS[testbed].build(testbed_settings)
-    rounds = parse_rounds(rounds)
-    for name, value, least, most in (
-        ("simulations", simulations, FEWEST_SIMULATIONS, MOST_SIMULATIONS),
-        ("thin", thin, 1, MOST_DRAWS),
-        ("burn", burn, 0, MOST_DRAWS),
-    ):
-        if not least <= value <= most:
-            raise FeelgoodError(
-                f"{name} = {value} is not allowed: use at least {least} and at most {most:,}."
-            )
+    preset = None if preset is None else parse_name("preset", preset)
+    if steps is not None:
+        steps = parse_whole("steps", steps, 1, 100_000)
+    rounds, level = parse_rounds(rounds), parse_level("level", level)
+    simulations = parse_whole("simulations", simulations, FEWEST_SIMULATIONS, MOST_SIMULATIONS)
+    thin, burn = parse_whole("thin", thin, 1, MOST_DRAWS), parse_whole("burn", burn, 0, MOST_DRAWS)
+    seed = parse_whole("seed", seed, 0, 2**32 - simulations)
+    if (precision := parse_number("precision", precision, "a number above 0")) <= 0.0:
+        raise FeelgoodError(f"precision = {precision} is not allowed: use a number above 0.")
     if not has_truth(problem):
         raise FeelgoodError(
             f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
@@ -260,7 +267,7 @@ def calibrate(
         rounds,
         preset=preset,
         steps=steps,
-        given=settings or {},
+        given=parse_settings("settings", settings),
         precision=precision,
     )
     policy = AGENTS[agent].build(values)

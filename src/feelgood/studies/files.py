@@ -16,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from feelgood.arguments import parse_path
 from feelgood.errors import FeelgoodError, did_you_mean
 from feelgood.plugins import load_plugins
 from feelgood.studies.spec import Cell, Study, plan_cells, with_posterior
@@ -91,9 +92,9 @@ class StudyFile:
     store: Path
 
 
-def read_study(path: str | Path, posterior_every: int | None = None) -> StudyFile:
+def read_study(path: str | Path | Any, posterior_every: int | Any | None = None) -> StudyFile:
     """Read and check a study file; `posterior_every` wins over what it says."""
-    file = Path(path)
+    file = parse_path(path, "study file")
     try:
         text = _text(file)
         table = tomllib.loads(text)

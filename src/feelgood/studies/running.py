@@ -4,8 +4,10 @@ import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
-from feelgood.errors import FeelgoodError
+from feelgood.arguments import parse_name, parse_number, parse_whole
+from feelgood.errors import FeelgoodError, shown
 from feelgood.studies.batches import Batch, Claim, plan
 from feelgood.studies.engines import (
     Engine,
@@ -19,6 +21,7 @@ from feelgood.studies.engines import (
 from feelgood.studies.spec import Study
 from feelgood.studies.store import Damage, Store
 
+ENGINES = ("local", "ray")
 #: How often a batch whose worker died is tried again.
 TRIES = 3
 #: Seconds between two looks at batches that another process is running.
@@ -50,14 +53,14 @@ class StudyOutcome:
 
 
 def run_study(
-    study: Study,
-    store: Store | str | Path,
+    study: Study | Any,
+    store: Store | str | Path | Any,
     *,
-    engine: str | Engine = "local",
-    workers: int | None = None,
-    address: str | None = None,
-    checkpoint_every: float = 20.0,
-    watcher: Watcher | None = None,
+    engine: str | Engine | Any = "local",
+    workers: int | Any | None = None,
+    address: str | Any | None = None,
+    checkpoint_every: float | Any = 20.0,
+    watcher: Watcher | Any | None = None,
 ) -> StudyOutcome:
     """Run what is missing of a study.
 
@@ -73,6 +76,20 @@ def run_study(
     Interrupting it loses nothing but the time since the last checkpoints; running it again goes
     on from there, and the results are the same bits.
     """
+    if not isinstance(study, Study):
+        raise FeelgoodError(
+            f"{shown(study)} is no study: give a Study, such as read_study returns."
+        )
+    if not isinstance(engine, Engine) and not (isinstance(engine, str) and engine in ENGINES):
+        raise FeelgoodError(f"unknown engine {shown(engine)}: use {' or '.join(ENGINES)}.")
+    if workers is not None:
+        workers = parse_whole("workers", workers, 1, 10_000)
+    if address is not None:
+        address = parse_name("address", address)
+    if parse_number("checkpoint_every", checkpoint_every, what := "seconds, at least 0") < 0.0:
+        raise FeelgoodError(f"checkpoint_every = {checkpoint_every} is not allowed: use {what}.")
+    if watcher is not None and not isinstance(watcher, Watcher):
+        raise FeelgoodError(f"watcher = {shown(watcher)} is not allowed: use a Watcher.")
     place = store if isinstance(store, Store) else Store(store)
     watch = watcher or Watcher()
     for damage in place.verify(cell.id for cell in study.cells):

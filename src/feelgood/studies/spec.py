@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from feelgood.arguments import parse_name, parse_settings
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS, TESTBEDS
 from feelgood.running import (
@@ -157,15 +158,15 @@ def outline(testbed: str, values: Values) -> tuple[Values, Spec, int]:
 
 
 def plan_cells(
-    testbed: str,
-    agent: str,
+    testbed: str | Any,
+    agent: str | Any,
     *,
-    settings: Values | None = None,
-    preset: str | None = None,
-    rounds: int | None = None,
+    settings: Values | Any | None = None,
+    preset: str | Any | None = None,
+    rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    testbed_settings: Values | None = None,
-    posterior_every: int | None = None,
+    testbed_settings: Values | Any | None = None,
+    posterior_every: int | Any | None = None,
 ) -> list[Cell]:
     """The cells of one agent on one testbed; settings that are lists make a grid.
 
@@ -178,10 +179,12 @@ def plan_cells(
     >>> [(cell.settings["lam"], cell.seeds[0]) for cell in cells]
     [(0.1, 0), (0.1, 10), (0.5, 0), (0.5, 10)]
     """
-    resolved, spec, usual = outline(testbed, testbed_settings or {})
+    agent, testbed = parse_name("agent", agent), parse_name("testbed", testbed)
+    settings = parse_settings("settings", settings)
+    resolved, spec, usual = outline(testbed, parse_settings("testbed_settings", testbed_settings))
     horizon = parse_rounds(usual if rounds is None else rounds)
     blocks = seed_blocks(parse_seeds(seeds))
-    variants = resolve_variants(agent, settings or {}, preset, testbed, spec, horizon)
+    variants = resolve_variants(agent, settings, preset, testbed, spec, horizon)
     code = code_of(testbed, agent)
     cells = [
         Cell(testbed, resolved, agent, variant, horizon, block, code=code)
@@ -191,7 +194,7 @@ def plan_cells(
     return cells if posterior_every is None else with_posterior(cells, posterior_every)
 
 
-def with_posterior(cells: Iterable[Cell], every: int) -> list[Cell]:
+def with_posterior(cells: Iterable[Cell], every: int | Any) -> list[Cell]:
     """The same cells, their posteriors measured every so many rounds.
 
     Agents that draw no parameters, such as `linucb`, stay as they are; a testbed without an exact
@@ -202,13 +205,13 @@ def with_posterior(cells: Iterable[Cell], every: int) -> list[Cell]:
 
     out, known = [], dict[str, bool]()
     for cell in cells:
+        checked = check_every(every, cell.rounds)
         words = {k: v for k, v in cell.settings.items() if not isinstance(v, float)}
         kind = json.dumps([cell.testbed, dict(cell.testbed_settings), cell.agent, words])
         if kind not in known:  # numbers do not decide whether a posterior can be measured
             problem = TESTBEDS[cell.testbed].build(cell.testbed_settings)
             policy = AGENTS[cell.agent].build(cell.settings)
             known[kind] = measurable(policy, cell.testbed, problem)
-        checked = check_every(every, cell.rounds)
         out.append(dataclasses.replace(cell, posterior_every=checked) if known[kind] else cell)
     require_some((cell.agent for cell in out), any(known.values()))
     return out

@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from feelgood.arguments import parse_path
 from feelgood.errors import FeelgoodError
 from feelgood.memory import say
 from feelgood.parquet import read_parquet
@@ -357,9 +358,9 @@ class Store:
     """
 
     def __init__(
-        self, path: str | Path, *, create: bool = True, notify: Callable[[str], None] = say
+        self, path: str | Path | Any, *, create: bool = True, notify: Callable[[str], None] = say
     ) -> None:
-        self.path = Path(path)
+        self.path = parse_path(path, "folder")
         self.notify = notify
         self.cells_folder = self.path / "cells"
         self.work_folder = self.path / "work"
