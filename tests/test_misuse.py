@@ -386,10 +386,9 @@ def test_junk_is_answered_by_one_sentence(
     assert not list(tmp_path.iterdir()), "something was written"
 
 
-# To be switched on together with the checks of `from_arrays`, which are made elsewhere:
-# @pytest.mark.parametrize("name", OWN_DATA_CALLS)
-# def test_junk_as_own_data_is_answered_by_one_sentence(name: str) -> None:
-#     assert list(wrong_answers(name, OWN_DATA_CALLS[name], quietly=False)) == []
+@pytest.mark.parametrize("name", OWN_DATA_CALLS)
+def test_junk_as_own_data_is_answered_by_one_sentence(name: str) -> None:
+    assert list(wrong_answers(name, OWN_DATA_CALLS[name], quietly=False)) == []
 
 
 def test_without_run_time_checks(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from feelgood.errors import FeelgoodError
-from feelgood.registry import DIGEST, digest_of
+from feelgood.sources import DIGEST, digest_of
 
 
 def load_plugins(plugins: Sequence[str] | None) -> None:

@@ -6,71 +6,22 @@ names it knows through `parse`, so that adding one is one decorator in one file.
 """
 
 import dataclasses
-import hashlib
 import importlib
-import inspect
 import pkgutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from feelgood.errors import FeelgoodError, did_you_mean, shown
 from feelgood.settings import Setting, check_settings, settings_of
+from feelgood.sources import place_of, source_digest
 
 T = TypeVar("T")
-
-#: Our own package. Its code is not part of a cell's identity: `RESULTS_VERSION` stands for it.
-_OWN = __name__.partition(".")[0]
-#: A module that was read by us holds the SHA-256 of what was read under this name.
-DIGEST = "__feelgood_digest__"
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
     """Import every module of a package, so that a new file registers what is in it."""
     for module in pkgutil.iter_modules(path):
         importlib.import_module(f"{package}.{module.name}")
-
-
-def _place(defined: Any) -> tuple[str, str]:
-    """Where a class or function is defined: its file, or its module in a notebook, and its name."""
-    module = getattr(defined, "__module__", None) or ""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    name = getattr(defined, "__qualname__", type(defined).__qualname__)
-    return (str(Path(file).resolve()) if file else module), name
-
-
-def _digest(defined: Any) -> str | None:
-    """SHA-256 of the source that defines a class or function; None for our own package.
-
-    That source is its file, or all Python files of the package that it belongs to. What is defined
-    in a notebook is known by its own lines.
-    """
-    name = getattr(defined, "__module__", None) or ""
-    top = sys.modules.get(name.partition(".")[0])
-    module = sys.modules.get(name)
-    if top is None or module is None or top.__name__ == _OWN:
-        return None
-    known = getattr(module, DIGEST, None)
-    if known is not None:
-        return str(known)
-    try:
-        folders = sorted(getattr(top, "__path__", ()))
-        files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
-        if not folders:
-            file = getattr(module, "__file__", None)
-            files = [Path(file)] if file else []
-        parts = [file.read_bytes() for file in files] or [inspect.getsource(defined).encode()]
-    except (OSError, TypeError):
-        return None
-    return digest_of(*parts)
-
-
-def digest_of(*parts: bytes) -> str:
-    """SHA-256 of the contents of some files, in this order."""
-    if len(parts) > 1:
-        parts = tuple(hashlib.sha256(part).digest() for part in parts)
-    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +91,7 @@ class Registry(Generic[T]):
 
     @staticmethod
     def _where(family: Family[T]) -> tuple[str, str]:
-        return _place(family.defined or family.parse)
+        return place_of(family.defined or family.parse)
 
     def digest(self, name: str) -> str | None:
         """SHA-256 of the source behind a name that a plug-in registered; None for our own."""
@@ -148,7 +99,7 @@ class Registry(Generic[T]):
         if family is None:
             return None
         if family.label not in self._digests:
-            self._digests[family.label] = _digest(family.defined or family.parse)
+            self._digests[family.label] = source_digest(family.defined or family.parse)
         return self._digests[family.label]
 
     def register(self, name: str, doc: str | None = None) -> Callable[[type[T]], type[T]]:

@@ -1,6 +1,5 @@
 """`feelgood run`."""
 
-import importlib
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -95,7 +94,7 @@ def run(
         str | None, typer.Option("--json", help="Write results to this file, or - for stdout.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help=f"Write {RESULTS_FILE} and {TABLE_FILE} into this folder.")
+        Path | None, typer.Option(help="Write the results into this folder, for plot and report.")
     ] = None,
     page: Annotated[
         Path | None, typer.Option(help="Write the interactive page to this file.")
@@ -172,9 +171,10 @@ def _problems(
     problems: dict[str, str | Testbed] = {}
     for testbed in testbeds:
         if isinstance(testbed, Path):
-            frames = importlib.import_module("feelgood.frames")
+            from feelgood.frames import from_frame
+
             columns = None if rewards is None else [c.strip() for c in rewards.split(",")]
-            problems[testbed.stem] = frames.from_frame(
+            problems[testbed.stem] = from_frame(
                 testbed,
                 label=label,
                 rewards=columns,

@@ -256,10 +256,6 @@ def calibrate(
     seed = parse_whole("seed", seed, 0, 2**32 - simulations)
     if (precision := parse_number("precision", precision, "a number above 0")) <= 0.0:
         raise FeelgoodError(f"precision = {precision} is not allowed: use a number above 0.")
-    if not has_truth(problem):
-        raise FeelgoodError(
-            f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
-        )
     values = agent_settings(
         agent,
         testbed,
@@ -271,6 +267,10 @@ def calibrate(
         precision=precision,
     )
     policy = AGENTS[agent].build(values)
+    if not has_truth(problem):
+        raise FeelgoodError(
+            f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
+        )
     require_draws(agent, policy, problem.spec)
     keep_compiled_programs()
     drawn_from_prior = FromPrior(inner=problem, precision=jnp.asarray(precision, jnp.float32))
