@@ -155,22 +155,20 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
     New batches are written down at once, so that every process that works on the store cuts the
     work alike.
     """
-    known = {cell.id: cell for cell in cells}
+    order = {cell.id: i for i, cell in enumerate(cells)}
     with store.lock:
         present = store.present()
-        missing = {cell.id: cell for cell in cells if cell.id not in present}
+        missing = order.keys() - present
         begun = []
         for ids in _tidied(store, present):
-            if all(i in known for i in ids) and any(i in missing for i in ids):
-                begun.append(Batch(tuple(known[i] for i in ids), tuple(plugins)))
-                for cell_id in ids:
-                    missing.pop(cell_id, None)
-        new = make_batches(missing.values(), platform, plugins)
+            if all(i in order for i in ids) and any(i in missing for i in ids):
+                begun.append(Batch(tuple(cells[order[i]] for i in ids), tuple(plugins)))
+                missing.difference_update(ids)
+        new = make_batches((cell for cell in cells if cell.id in missing), platform, plugins)
         if new:
-            lines = [json.dumps([cell.id for cell in batch.cells]) + "\n" for batch in new]
+            text = "".join(json.dumps([c.id for c in batch.cells]) + "\n" for batch in new)
             file = store.work_folder / f"plan-{_batch_id([batch.id for batch in new])}.jsonl"
-            atomic.write(file, lambda out: out.write("".join(lines).encode()))
-    order = {cell.id: i for i, cell in enumerate(cells)}
+            atomic.write(file, lambda out: out.write(text.encode()))
     slow = _remembered(_one_by_one)
 
     def turn(batch: Batch) -> tuple[bool, int]:
