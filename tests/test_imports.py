@@ -60,7 +60,7 @@ def uses_of(file: Path) -> dict[str, tuple[set[str], set[str]]]:
 
 
 def test_every_module_imports_what_it_uses() -> None:
-    """`pyarrow.compute` was used and not imported: a command failed where nothing else loaded it."""
+    """`pyarrow.compute` was used and not imported: a command failed where nobody had loaded it."""
     together: dict[tuple[str, str], set[str]] = defaultdict(set)
     for folder in ("src", "showdown"):
         for file in sorted((ROOT / folder).rglob("*.py")):
@@ -73,7 +73,11 @@ def test_every_module_imports_what_it_uses() -> None:
     ]
     assert any("pyarrow.compute" in line for line in lines)
     done = subprocess.run(
-        [sys.executable, "-c", CHECK], input="\n".join(lines), capture_output=True, text=True
+        [sys.executable, "-c", CHECK],
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""

@@ -279,6 +279,11 @@ def label_axis() -> alt.Axis:
     return alt.Axis(labelLimit=240, grid=False, ticks=False, domain=False)
 
 
+def wide(values: Sequence[float]) -> bool:
+    """Whether a logarithmic scale shows these better."""
+    return len(values) > 0 and min(values) > 0 and max(values) > 5 * min(values)
+
+
 def plain_colour(style: Style) -> alt.Color:
     """The series' colour without a legend, where the axis names the series."""
     return alt.Color("series:N", scale=alt.Scale(domain=list(style.labels)), legend=None)
