@@ -20,15 +20,23 @@ from feelgood.report.tables import Comparison
 
 
 def beside_published(
-    comparisons: Sequence[Comparison], width: int | Literal["container"] = 520
+    comparisons: Sequence[Comparison],
+    width: int | Literal["container"] = 520,
+    names: Sequence[str] | None = None,
 ) -> alt.LayerChart:
-    """Ours beside the published, mean ± std of each, on a logarithmic axis."""
+    """Ours beside the published, mean ± std of each, on a logarithmic axis.
+
+    `names` are those of the rows, one per comparison; by default the agents with what sets the
+    published numbers apart.
+    """
     done = [c for c in comparisons if c.ours is not None]
     if not done:
         raise FeelgoodError(
             "nothing here is in the paper's tables: run 'feelgood reproduce' for a comparison."
         )
     several = len({c.row.testbed for c in done}) > 1
+    usual = [f"{c.row.testbed} {c.label}" if several else c.label for c in comparisons]
+    shown = [n for c, n in zip(comparisons, names or usual, strict=True) if c.ours is not None]
     data: Rows = []
     for order, c in enumerate(done):
         theirs = c.row.published
@@ -38,7 +46,7 @@ def beside_published(
             spread = of.std if math.isfinite(of.std) else 0.0
             data.append(
                 {
-                    "row": f"{c.row.testbed} {c.label}" if several else c.label,
+                    "row": shown[order],
                     "order": order,
                     "table": theirs.table,
                     "source": source,

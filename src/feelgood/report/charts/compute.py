@@ -55,8 +55,9 @@ def cost_rows(series: Series, cost: Cost) -> Rows:
 
 def compute_panel(series: Sequence[Series], style: Style, cost: Cost) -> alt.LayerChart:
     """One testbed's costs and regrets."""
-    rows = [row for s in series for row in cost_rows(s, cost)]
-    base = style.data(rows)
+    name = f"compute {cost}"
+    rows = style.rows(name, lambda: [row for s in series for row in cost_rows(s, cost)])
+    base = style.data(name, rows)
     log = alt.Scale(type="log", nice=False, padding=16)
     x = alt.X("cost:Q", title=COSTS[cost], scale=log, axis=number_axis(form="~s"))
     title = "mean final regret, logarithmic"

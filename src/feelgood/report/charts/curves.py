@@ -15,13 +15,14 @@ from feelgood.report.drawing import (
     column_quantiles,
     figures,
     highlight,
+    near_tooltip,
     number_axis,
     panels,
     std_of,
     thin,
     value_scale,
 )
-from feelgood.report.series import Series
+from feelgood.report.series import Series, one_curve
 from feelgood.results import AgentResult
 
 Band = Literal["quantile", "std"]
@@ -46,8 +47,8 @@ def curves_panel(
     band: Band = "quantile",
 ) -> alt.LayerChart:
     """One testbed's regret curves."""
-    rows = [row for s in series for row in curve_rows(s, style.points, band)]
-    base = style.data(rows)
+    rows = style.rows("curves", lambda: _rows(series, style.points, band))
+    base = style.data("curves", rows)
     if log_y:
         base = base.transform_filter("datum.mean > 0").transform_calculate(
             low="max(datum.low, datum.mean / 100)"
@@ -58,11 +59,14 @@ def curves_panel(
         "round:Q", title="round", scale=value_scale(log_x, nice=False), axis=number_axis(rounds)
     )
     title = "cumulative regret (sum of mean reward lost)"
-    y = alt.Y("mean:Q", title=title, scale=value_scale(log_y), axis=number_axis(means))
+    scale = style.values(log_y)
+    y = alt.Y("mean:Q", title=title, scale=scale, axis=number_axis(means))
     pick, opacity = highlight(style)
     bands = "10 to 90 % of seeds" if band == "quantile" else "mean ± std"
-    areas = base.mark_area(opacity=0.1, interpolate="monotone").encode(
-        x=x, y=alt.Y("low:Q", title=title), y2="high:Q", color=style.colour()
+    areas = (
+        style.bands(base)
+        .mark_area(opacity=0.15 if style.switch else 0.1, interpolate="monotone", clip=style.switch)
+        .encode(x=x, y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q", color=style.colour())
     )
     lines = base.mark_line(strokeWidth=2, interpolate="monotone", clip=True).encode(
         x=x, y=y, color=style.colour(), strokeDash=style.dash(), opacity=opacity
@@ -75,29 +79,45 @@ def curves_panel(
         empty=False,
     )
     dots = (
-        base.transform_filter("datum.pick")
+        style.inside(base.transform_filter("datum.pick"), "mean")
         .mark_point(filled=True, size=70)
         .encode(
             x=x,
             y=y,
             color=style.colour(),
             opacity=alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)),
-            tooltip=[
-                alt.Tooltip("series:N", title="agent"),
-                alt.Tooltip("round:Q", format=",d"),
-                alt.Tooltip("mean:Q", title="mean regret", format=",.4~g"),
-                alt.Tooltip("band:N", title=bands),
-                alt.Tooltip("seeds:Q", title="chains"),
-            ],
-        )
-        .transform_calculate(
-            band="format(datum.low, ',.4~g') + ' to ' + format(datum.high, ',.4~g')"
+            tooltip=near_tooltip(
+                {
+                    "agent": "d.agent",
+                    "round": "format(d.round, ',d')",
+                    "mean regret": "format(d.mean, ',.4~g')",
+                    bands: "format(d.low, ',.4~g') + ' to ' + format(d.high, ',.4~g')",
+                    "chains": "d.seeds",
+                }
+            ),
         )
         .add_params(hover)
     )
     if pick is not None:
         lines = lines.add_params(pick)
-    return style.panel(areas, lines, dots)
+    fields = {"value": "mean", "low": "low", "high": "high", "along": "round"}
+    return style.panel(
+        areas,
+        lines,
+        *style.line_ends("round"),
+        dots,
+        values={**fields, "log": log_y, "log_along": log_x, "zero": True},
+    )
+
+
+def _rows(series: Sequence[Series], points: int, band: Band) -> Rows:
+    """The rows of all curves; agents with one curve say so."""
+    names = {label: " = ".join(same) for same in one_curve(series) for label in same}
+    return [
+        {**row, "agent": names.get(s.label, s.label)}
+        for s in series
+        for row in curve_rows(s, points, band)
+    ]
 
 
 def curve_rows(series: Series, points: int, band: Band) -> Rows:

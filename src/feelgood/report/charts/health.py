@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -15,10 +16,8 @@ from feelgood.report.drawing import (
     figures,
     label_axis,
     number_axis,
-    plain_colour,
     side_by_side,
     thin,
-    value_scale,
     wide,
 )
 from feelgood.report.series import Series, name_series, ordered_labels
@@ -69,44 +68,83 @@ def health_panel(series: Sequence[Series], style: Style, measure: str) -> alt.La
     title = MEASURES.get(measure, measure)
     if measure == "ess":
         return _ess_panel(series, style, title)
+    rows = style.rows(f"health {measure}", lambda: _rows(series, style.points, measure))
+    seen = [row["mean"] for row in rows]
+    log = measure == "step" and wide(seen)
+    scale = style.values(log)
+    share = measure == "acceptance" or not any(seen)
+    if share:
+        scale = alt.Scale(domain=[0, 1])
+    x = alt.X("round:Q", title="round", scale=alt.Scale(nice=False), axis=number_axis())
+    axis = number_axis(seen if log else [])
+    y = alt.Y("mean:Q", title=f"{title} (mean over seeds)", scale=scale, axis=axis)
+    base = style.data(f"health {measure}", rows)
+    lines = base.mark_line(strokeWidth=2, clip=style.switch).encode(
+        x=x, y=y, color=style.colour(), strokeDash=style.dash(), opacity=style.brought_out()
+    )
+    dots = (
+        style.inside(base, "mean")
+        .mark_point(filled=True, size=40, opacity=0)
+        .encode(
+            x=x,
+            y=y,
+            color=style.colour(),
+            tooltip=[
+                alt.Tooltip("series:N", title="agent"),
+                alt.Tooltip("round:Q", format=",d"),
+                alt.Tooltip("mean:Q", title=title, format=".4~g"),
+            ],
+        )
+    )
+    fields: dict[str, Any] = {"value": "mean", "along": "round", "log": log, "zero": True}
+    if share:
+        fields["ends"] = [0, 1]
+    return style.panel(lines, *style.line_ends("round"), dots, values=fields)
+
+
+def _rows(series: Sequence[Series], points: int, measure: str) -> Rows:
+    """Means over seeds along the run."""
     rows: Rows = []
     for s in series:
         values = s.result.health.get(measure)
         if values is None:
             continue
-        kept = thin(len(s.result.curve_rounds), style.points // 2)
+        kept = thin(len(s.result.curve_rounds), points // 2)
         means = column_means(values[:, kept])
         rows += [
             {"series": s.label, "round": int(s.result.curve_rounds[k]), "mean": figures(m)}
             for k, m in zip(kept, means, strict=True)
             if math.isfinite(m)
         ]
-    seen = [row["mean"] for row in rows]
-    log = measure == "step" and wide(seen)
-    scale = value_scale(log)
-    if measure == "acceptance" or not any(seen):
-        scale = alt.Scale(domain=[0, 1])
-    x = alt.X("round:Q", title="round", scale=alt.Scale(nice=False), axis=number_axis())
-    axis = number_axis(seen if log else [])
-    y = alt.Y("mean:Q", title=f"{title} (mean over seeds)", scale=scale, axis=axis)
-    base = style.data(rows)
-    lines = base.mark_line(strokeWidth=2).encode(
-        x=x, y=y, color=style.colour(), strokeDash=style.dash()
-    )
-    dots = base.mark_point(filled=True, size=40, opacity=0).encode(
-        x=x,
-        y=y,
-        color=style.colour(),
-        tooltip=[
-            alt.Tooltip("series:N", title="agent"),
-            alt.Tooltip("round:Q", format=",d"),
-            alt.Tooltip("mean:Q", title=title, format=".4~g"),
-        ],
-    )
-    return style.panel(lines, dots)
+    return rows
 
 
 def _ess_panel(series: Sequence[Series], style: Style, title: str) -> alt.LayerChart:
+    rows = style.rows("ess", lambda: _ess_rows(series))
+    x_title = f"{title} (median, 10 to 90 % of seeds)"
+    y = alt.Y(
+        "series:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=label_axis()
+    )
+    base = style.data("ess", rows)
+    rules = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+        x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, color=style.plain_colour()
+    )
+    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
+        x=alt.X("middle:Q", title=x_title, scale=alt.Scale(zero=True), axis=number_axis()),
+        y=y,
+        color=style.plain_colour(),
+        tooltip=[
+            alt.Tooltip("series:N", title="agent"),
+            alt.Tooltip("middle:Q", title="median", format=".4~g"),
+            alt.Tooltip("low:Q", title="10 %", format=".4~g"),
+            alt.Tooltip("high:Q", title="90 %", format=".4~g"),
+        ],
+    )
+    return style.panel(rules, dots, height=alt.Step(24))
+
+
+def _ess_rows(series: Sequence[Series]) -> Rows:
+    """Median and spread over seeds, the largest first."""
     rows: Rows = []
     for s in series:
         finite = s.result.ess[np.isfinite(s.result.ess)]
@@ -120,25 +158,5 @@ def _ess_panel(series: Sequence[Series], style: Style, title: str) -> alt.LayerC
                     "high": figures(high),
                 }
             )
-    x_title = f"{title} (median, 10 to 90 % of seeds)"
-    for order, row in enumerate(sorted(rows, key=lambda row: -row["middle"])):
-        row["order"] = order
-    y = alt.Y(
-        "series:N", title=None, sort=alt.EncodingSortField("order", op="min"), axis=label_axis()
-    )
-    base = style.data(rows)
-    rules = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
-        x=alt.X("low:Q", title=x_title), x2="high:Q", y=y, color=plain_colour(style)
-    )
-    dots = base.mark_point(filled=True, size=90, opacity=1).encode(
-        x=alt.X("middle:Q", title=x_title, scale=alt.Scale(zero=True), axis=number_axis()),
-        y=y,
-        color=plain_colour(style),
-        tooltip=[
-            alt.Tooltip("series:N", title="agent"),
-            alt.Tooltip("middle:Q", title="median", format=".4~g"),
-            alt.Tooltip("low:Q", title="10 %", format=".4~g"),
-            alt.Tooltip("high:Q", title="90 %", format=".4~g"),
-        ],
-    )
-    return style.panel(rules, dots, height=alt.Step(24))
+    rows.sort(key=lambda row: -row["middle"])
+    return [{**row, "order": order} for order, row in enumerate(rows)]

@@ -19,7 +19,7 @@ from feelgood.report.drawing import (
     side_by_side,
     wide,
 )
-from feelgood.report.series import Sweep, find_sweeps, name_series
+from feelgood.report.series import Sweep, find_sweeps, name_series, show_axis
 from feelgood.report.series import show_value as show
 from feelgood.results import AgentResult
 
@@ -80,8 +80,8 @@ def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.Layer
         row["best"] = int(row["mean"] == best)
         row["dark"] = int(_relative(row["mean"], means) < 0.5)
     base = alt.Chart(as_table(rows))
-    x = alt.X("x:O", title=a, sort=_levels(sweep, a), axis=alt.Axis(labelAngle=0))
-    y = alt.Y("y:O", title=b, sort=_levels(sweep, b)[::-1])
+    x = alt.X("x:O", title=show_axis(a), sort=_levels(sweep, a), axis=alt.Axis(labelAngle=0))
+    y = alt.Y("y:O", title=show_axis(b), sort=_levels(sweep, b)[::-1])
     tiles = base.mark_rect().encode(
         x=x,
         y=y,
@@ -136,7 +136,7 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
     order.sort(key=lambda level: _level_key(values[level]))
     style = Style(labels=tuple(dict.fromkeys(sweep.name for sweep in sweeps)))
     base = alt.Chart(as_table(rows))
-    x = alt.X("x:O", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
+    x = alt.X("x:O", title=show_axis(axis), sort=order, axis=alt.Axis(labelAngle=0))
     title = "mean final regret"
     colour = alt.Color("series:N", title="agent", scale=alt.Scale(domain=list(style.labels)))
     dash = style.dash()
