@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from feelgood.report.page import build_page, page_data
 from feelgood.report.posterior_charts import posterior_figure
 from feelgood.report.series import name_series
 from feelgood.results import AgentResult, PosteriorAlong
+from feelgood.studies.spec import plan_cells
+from feelgood.studies.store import Store
 
 ROUNDS = np.array([100, 200, 400])
 
@@ -195,6 +198,29 @@ def test_the_figure_comes_from_saved_draws(
     assert "has no agent 'hmcts'" in capsys.readouterr().err
     assert command(monkeypatch, "plot", str(tmp_path), "--chart", "draws", "--out", "a.png") == 2
     assert "holds no posterior analysis" in capsys.readouterr().err.replace("\n", " ")
+
+
+@pytest.mark.parametrize("kind", ["plot", "report"])
+def test_saved_draws_are_read_in_a_process_of_their_own(
+    kind: str, folder: Path, tmp_path: Path
+) -> None:
+    """In a test's process pyarrow is loaded as a whole; a command loads what it asks for."""
+    out = tmp_path / ("figure.svg" if kind == "plot" else "page.html")
+    arguments = {
+        "plot": ["plot", folder, "--chart", "draws"],
+        "report": ["report", tmp_path / "store", "--posterior", folder],
+    }[kind]
+    if kind == "report":
+        (cell,) = plan_cells("linear-20", "lints", rounds=50, seeds=2)
+        Store(tmp_path / "store").put(cell, made_up("lints", rounds=50, seeds=2))
+    done = subprocess.run(
+        [sys.executable, "-m", "feelgood", *map(str, arguments), "--out", str(out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "lmcts" in out.read_text()
 
 
 def test_a_damaged_analysis_is_one_sentence(folder: Path, tmp_path: Path) -> None:

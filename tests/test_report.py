@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ import feelgood
 from feelgood import FeelgoodError, cli
 from feelgood.report import charts, drawing, page
 from feelgood.report.matching import find_comparisons
+from feelgood.report.packing import pack
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.tables import Verdict
 from feelgood.results import AgentResult
-from feelgood.studies.spec import plan_cells
+from feelgood.studies.spec import Cell, plan_cells
 from feelgood.studies.store import Store
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--"
@@ -48,8 +50,8 @@ def test_labels_say_what_differs_and_only_that() -> None:
     ]
     series = name_series(results)
     assert [s.label for s in series] == [
-        "linucb alpha=0.1",
-        "linucb alpha=1",
+        "linucb α=0.1",
+        "linucb α=1",
         "lints",
         "lints",
         "lints",
@@ -212,11 +214,68 @@ def test_more_results_get_coarser_curves(monkeypatch: pytest.MonkeyPatch) -> Non
     many = page.page_data([made_up("lints", settings={"rho": 0.01 * i}) for i in range(20)])
 
     def points(data: dict[str, Any], series: int) -> float:
-        tables = [t for t in data["datasets"].values() if "pick" in t["fields"]]
+        tables = [t["curves"] for t in data["shared"].values()]
         return sum(t["length"] for t in tables) / series
 
     assert points(few_points, 4) > 100
     assert 30 < points(many, 20) <= 50
+
+
+def test_what_the_page_draws_is_valid_vega_lite() -> None:
+    """The page does not check its charts itself: that would take most of its time."""
+    results = [*swept(), *few(), as_published("linucb", 10_000)]
+    data = page.page_data(results, find_comparisons(results))
+    specs = [spec for chart in data["charts"] for _, spec in chart["variants"]]
+    assert len(specs) > 30
+    for spec in specs:
+        alt.Chart.from_dict(spec, validate=True)
+
+
+def test_the_title_names_the_testbeds_that_are_shown() -> None:
+    def title(name: str, *testbeds: str) -> str:
+        found = re.search("<title>(.*?)</title>", page.build_page(list(map(some, testbeds)), name))
+        assert found is not None
+        return found[1]
+
+    def some(testbed: str) -> AgentResult:
+        return made_up("lints", testbed, rounds=20, seeds=2)
+
+    assert title("All of them", "linear-20") == "All of them: linear-20"
+    assert title("Posteriors on linear-20", "linear-20") == "Posteriors on linear-20"
+    many = [f"t{i}" for i in range(7)]
+    assert title("Main", *many) == "Main: t0, t1, t2, t3 and 3 more"
+
+
+def test_the_same_agent_has_the_same_name_everywhere_and_the_papers_beta() -> None:
+    hot, cold = (
+        as_published("lmcts", 10_000, preset=preset) for preset in ("paper-beta1", "paper")
+    )
+    results = [hot, cold, as_published("linucb", 10_000)]
+    data = page.page_data(results, find_comparisons(results))
+    names = {"lmcts β=1", "lmcts β=10³", "linucb"}
+    assert set(data["labels"]) == set(data["problems"][0]["labels"]) == names
+    assert {row["label"] for row in data["results"][0]} == names
+    shown = {row["label"].split(" (")[0] for row in data["published"][0]}
+    assert shown == names
+    for table in data["shared"]["0"].values():
+        assert set(table["columns"][0]["words"]) <= names
+
+
+def test_agents_with_one_curve_are_found() -> None:
+    a = made_up("a", rounds=50)
+    results = [a, dataclasses.replace(a, agent="b"), made_up("c", rounds=50)]
+    data = page.page_data(results)
+    assert data["problems"][0]["same"] == [["a", "b"]]
+    assert any(text.startswith("a = b on linear-20: ") for text in data["overview"]["warnings"])
+
+
+def test_notices_stand_at_the_top_as_text() -> None:
+    text = page.build_page([made_up("a", rounds=20, seeds=2)], notices=[f"left out: {HOSTILE}"])
+    assert text.count("</script>") == 3
+    assert "onerror=alert(1)>" not in text
+    assert "<li>left out: &lt;/script&gt;" in text
+    assert text.index("left out: ") < text.index('id="content" tabindex')
+    assert 'class="notice left-out"' not in page.build_page([made_up("a", rounds=20, seeds=2)])
 
 
 def test_names_from_files_cannot_leave_their_place() -> None:
@@ -265,7 +324,7 @@ def test_packed_tables_are_the_rows() -> None:
         {"s": "b", "x": 2.5, "y": 3},
         {"s": "a", "x": 0, "y": 1},
     ]
-    packed = page.pack(rows)
+    packed = pack(rows)
     columns = [
         [c["words"][i] for i in c["index"]] if isinstance(c, dict) else c for c in packed["columns"]
     ]
@@ -278,7 +337,8 @@ def test_packed_tables_are_the_rows() -> None:
 
 def as_published(agent: str, rounds: int, **more: Any) -> AgentResult:
     """A made-up result with exactly the settings of the paper's preset."""
-    (cell,) = plan_cells("linear-20", agent, preset="paper", rounds=rounds, seeds=5, **more)
+    more = {"preset": "paper", **more}
+    (cell,) = plan_cells("linear-20", agent, rounds=rounds, seeds=5, **more)
     made = made_up(agent, rounds=rounds, seeds=5, settings=cell.settings)
     return dataclasses.replace(made, testbed_settings=cell.testbed_settings)
 
@@ -398,5 +458,32 @@ def test_a_measure_that_nobody_recorded_is_refused() -> None:
 
 
 def test_the_pages_files_are_in_the_package() -> None:
-    folder = Path(page.__file__).parent
-    assert {"page.html", "page.css", "page.js"} <= {p.name for p in folder.iterdir()}
+    folder = Path(page.__file__).parent / "assets"
+    assert {"page.html", "page.css", *page.SCRIPTS} == {p.name for p in folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_report_of_2000_series_takes_less_than_20_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the store to the file: 20 agents × 25 weights × 4 testbeds.
+
+    Measured are this process' own seconds: the machine may be busy with other things.
+    """
+    store = Store(tmp_path / "store")
+    agents = [f"agent{i}" for i in range(20)]
+    for testbed in ("linear-20", "linear-40", "logistic-20", "wheel-0.5"):
+        for i, agent in enumerate(agents):
+            for k in range(25):
+                settings = {"lam": 0.1 * k, "beta": 1.0}
+                level = 40.0 + 9 * i + k
+                result = made_up(agent, testbed, level=level, rounds=10_000, settings=settings)
+                cell = Cell(testbed, agent, settings, {"arms": 5}, 10_000, result.seeds)
+                store.put(cell, result)
+    started = time.process_time()
+    assert command(monkeypatch, "report", tmp_path / "store") == 0
+    taken = time.process_time() - started
+    text = (tmp_path / "store" / "report.html").read_text(encoding="utf-8")
+    assert sum(map(len, data_of(text)["results"])) == 2000
+    assert len(text) < 15e6
+    assert taken < 20.0, f"{taken:.1f} s"

@@ -374,18 +374,11 @@ def rank(values: Mapping[str, Values] | Any, level: float | Any = 0.05) -> Ranki
     tests = max(len(names) - 1, 1)
     standings = []
     for i, name in enumerate(names):
-        p = 1.0
-        for j in range(len(names)):
-            if means[j] >= means[i]:
-                continue
-            # Against an infinite mean no test is needed: a finite one is lower.
-            pair = table[i] - table[j]
-            against = (
-                0.0
-                if np.isinf(means[i])
-                else _p_of_mean(float(pair.mean()), Summary.of(pair).sem, seeds - 1.0)
-            )
-            p = min(p, tests * against)
+        better = means < means[i]
+        # Against an infinite mean no test is needed: a finite one is lower.
+        p = 0.0 if np.isinf(means[i]) and better.any() else 1.0
+        if p and better.any():
+            p = min(p, tests * _least_p(table[i] - table[better], seeds - 1.0))
         standings.append(
             Standing(
                 name=name,
@@ -398,6 +391,15 @@ def rank(values: Mapping[str, Values] | Any, level: float | Any = 0.05) -> Ranki
             )
         )
     return Ranking(tuple(sorted(standings, key=lambda s: s.rank)), level, seeds)
+
+
+def _least_p(pairs: Float[np.ndarray, "others seeds"], df: float) -> float:
+    """The smallest p of these paired differences: that of the largest t, for all have one `df`."""
+    differences = pairs.mean(axis=1)
+    errors = pairs.std(axis=1, ddof=1) / math.sqrt(pairs.shape[1])
+    if (errors == 0.0).any():  # all differences are above 0 here, so equality is impossible
+        return 0.0
+    return t_two_sided(float((differences / errors).max()), df)
 
 
 def average_ranks(values: Float[np.ndarray, " contenders"]) -> Float[np.ndarray, " contenders"]:

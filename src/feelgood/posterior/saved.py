@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from feelgood.errors import FeelgoodError
@@ -112,9 +113,9 @@ def _agent(
         covariance = np.reshape(row["covariance"], (*shape, row["dim"]))
         own_laws[row["law"]] = Law(mean=np.reshape(row["mean"], shape), covariance=covariance)
     mine = draws.filter(
-        pa.compute.and_(
-            pa.compute.equal(draws["agent"], summary["agent"]),
-            pa.compute.equal(draws["seed"], summary["seed"]),
+        pc.and_(
+            pc.equal(draws["agent"], summary["agent"]),
+            pc.equal(draws["seed"], summary["seed"]),
         )
     )
     thetas = mine.column("theta").combine_chunks().flatten().to_numpy(zero_copy_only=False)

@@ -87,23 +87,35 @@ def _those(results: Sequence[AgentResult], measure: str) -> list[AgentResult]:
 
 def along_panel(series: Sequence[Series], style: Style, measure: str) -> alt.LayerChart:
     """One testbed: means over seeds, bands of seeds, and dashed what exact draws would show."""
-    rows: Rows = [row for s in measured(series) for row in along_rows(s, measure)]
-    base = style.data(rows)
+    name = f"along {measure}"
+    rows = style.rows(
+        name, lambda: [row for s in measured(series) for row in along_rows(s, measure)]
+    )
+    base = style.data(name, rows)
     title = MEASURES[measure]
     x = alt.X("round:Q", title="round", scale=alt.Scale(nice=False, zero=True), axis=number_axis())
-    y_scale = alt.Scale(zero=measure in DISTANCES)
+    y_scale = style.values(zero=measure in DISTANCES)
 
     def y(field: str) -> alt.Y:
         return alt.Y(field, title=title, scale=y_scale, axis=number_axis())
 
-    areas = base.mark_area(opacity=0.1).encode(x=x, y=y("low:Q"), y2="high:Q", color=style.colour())
-    exact = base.mark_line(strokeWidth=1.5, strokeDash=[2, 3], opacity=0.7).encode(
-        x=x, y=y("expected:Q"), color=style.colour()
+    clip = style.switch
+    areas = (
+        style.bands(base)
+        .mark_area(opacity=0.15 if style.switch else 0.1, clip=clip)
+        .encode(x=x, y=y("low:Q"), y2="high:Q", color=style.colour())
     )
-    lines = base.mark_line(strokeWidth=2).encode(
-        x=x, y=y("mean:Q"), color=style.colour(), strokeDash=style.dash()
+    exact = base.mark_line(strokeWidth=1.5, strokeDash=[2, 3], clip=clip).encode(
+        x=x, y=y("expected:Q"), color=style.colour(), opacity=style.brought_out(0.7)
     )
-    dots = base.mark_point(filled=True, size=36, opacity=1).encode(
+    lines = base.mark_line(strokeWidth=2, clip=clip).encode(
+        x=x,
+        y=y("mean:Q"),
+        color=style.colour(),
+        strokeDash=style.dash(),
+        opacity=style.brought_out(),
+    )
+    dots = base.mark_point(filled=True, size=36, opacity=1, clip=clip).encode(
         x=x,
         y=y("mean:Q"),
         color=style.colour(),
@@ -116,7 +128,15 @@ def along_panel(series: Sequence[Series], style: Style, measure: str) -> alt.Lay
             alt.Tooltip("seeds:Q", title="chains"),
         ],
     )
-    return style.panel(areas, exact, lines, dots)
+    fields = {"value": "mean", "low": "low", "high": "high", "also": "expected", "along": "round"}
+    return style.panel(
+        areas,
+        exact,
+        lines,
+        *style.line_ends("round"),
+        dots,
+        values={**fields, "log": False, "zero": measure in DISTANCES},
+    )
 
 
 def along_rows(series: Series, measure: str) -> Rows:
@@ -172,20 +192,9 @@ def error_name(measure: str) -> str:
 
 def against_panel(series: Sequence[Series], style: Style, measure: str) -> alt.LayerChart:
     """One testbed: an agent is a point with 95 % intervals over seeds."""
-    rows: Rows = []
-    for s in measured(series):
-        error, regret = bootstrap(errors_of(s, measure), level=LEVEL), regret_interval(s.result)
-        if not (error.count and regret.count):
-            continue
-        rows.append(
-            {"series": s.label, "error": figures(error.value), "regret": figures(regret.value)}
-            | {
-                f"{name}_{end}": figures(bound if np.isfinite(bound) else estimate.value)
-                for name, estimate in (("error", error), ("regret", regret))
-                for end, bound in (("low", estimate.low), ("high", estimate.high))
-            }
-        )
-    base = style.data(rows)
+    name = f"against {measure}"
+    rows = style.rows(name, lambda: _against_rows(series, measure))
+    base = style.data(name, rows)
     scale = alt.Scale(zero=False, padding=12)
 
     def x(field: str) -> alt.X:
@@ -213,6 +222,24 @@ def against_panel(series: Sequence[Series], style: Style, measure: str) -> alt.L
         ],
     )
     return style.panel(across, upright, dots)
+
+
+def _against_rows(series: Sequence[Series], measure: str) -> Rows:
+    """One row per series: error and regret with their intervals."""
+    rows: Rows = []
+    for s in measured(series):
+        error, regret = bootstrap(errors_of(s, measure), level=LEVEL), regret_interval(s.result)
+        if not (error.count and regret.count):
+            continue
+        rows.append(
+            {"series": s.label, "error": figures(error.value), "regret": figures(regret.value)}
+            | {
+                f"{name}_{end}": figures(bound if np.isfinite(bound) else estimate.value)
+                for name, estimate in (("error", error), ("regret", regret))
+                for end, bound in (("low", estimate.low), ("high", estimate.high))
+            }
+        )
+    return rows
 
 
 def correlation(series: Sequence[Series], measure: str) -> RankCorrelation:

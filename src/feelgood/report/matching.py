@@ -31,6 +31,26 @@ def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
     return found
 
 
+def papers_betas(
+    results: Sequence[AgentResult], comparisons: Sequence[Comparison]
+) -> list[str | None]:
+    """The paper's β of the results that stand beside published numbers, as the paper writes it.
+
+    None where a result is no such run, or where the paper has it at several.
+    """
+    found: dict[str, set[float]] = {}
+    for c in comparisons:
+        if c.run is not None and c.row.published.beta is not None:
+            found.setdefault(run_key(c.run), set()).add(c.row.published.beta)
+    betas = [found.get(run_key(r), set()) for r in results]
+    return [papers_number(*b) if len(b) == 1 else None for b in betas]
+
+
+def papers_number(value: float | None) -> str:
+    """A number as the paper writes it."""
+    return "–" if value is None else "10³" if value == 1000 else f"{value:g}"
+
+
 def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentResult | None:
     for rounds in sorted(lengths, key=lambda n: (n != row.rounds, -n)):
         key = row_key(row, rounds)

@@ -1,7 +1,9 @@
 """Names for results, and the sweeps among them: what charts, tables and the page agree on."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -22,19 +24,40 @@ class Series:
     result: AgentResult
 
 
+#: How the paper writes settings.
+SYMBOLS = {
+    **{"alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η"},
+    **{"lam": "λ", "nu": "ν", "rho": "ρ"},
+}
+
+#: Settings that the paper's tables vary beside β.
+PAPERS = ("lam", "gamma")
+
+
 def show_value(value: Any) -> str:
     """A setting's value in few characters."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def show_settings(settings: Mapping[str, Any]) -> str:
-    """`key=value, …` of these settings."""
-    return ", ".join(f"{key}={show_value(value)}" for key, value in settings.items())
+    """`key=value, …` of these settings, in the paper's symbols."""
+    return ", ".join(f"{SYMBOLS.get(k, k)}={show_value(v)}" for k, v in settings.items())
 
 
-def _differing(mine: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The entries of `mine` that some of the others lack or have otherwise."""
-    return {k: v for k, v in mine.items() if any(k not in o or o[k] != v for o in others)}
+def show_axis(name: str) -> str:
+    """A setting as the title of an axis: the paper's symbol, and the name to set it by."""
+    return f"{SYMBOLS[name]} ({name})" if name in SYMBOLS else name
+
+
+def _varying(members: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The keys that some of the members lack or have otherwise than others."""
+    keys = dict.fromkeys(key for member in members for key in member)
+    first = members[0]
+    return [
+        key
+        for key in keys
+        if any(key not in m or key not in first or m[key] != first[key] for m in members)
+    ]
 
 
 def _problem_of(result: AgentResult) -> dict[str, Any]:
@@ -51,25 +74,66 @@ def _numbered(names: Sequence[str]) -> list[str]:
     return out
 
 
-def name_series(results: Sequence[AgentResult]) -> list[Series]:
-    """Every result with its names; a label is unique within its problem."""
-    problems = []
-    for result in results:
-        others = [_problem_of(r) for r in results if r.testbed == result.testbed]
-        extra = show_settings(_differing(_problem_of(result), others))
-        problems.append(" ".join(filter(None, [result.testbed, extra])))
+def name_series(results: Sequence[AgentResult], betas: Sequence[str | None] = ()) -> list[Series]:
+    """Every result with its names; a label is unique within its problem.
+
+    `betas` may hold the paper's β of results that are the paper's runs. Its β stands for all the
+    settings that go with it, such as our inverse temperature and the step.
+    """
+    problems = [""] * len(results)
+    for members in _grouped(r.testbed for r in results):
+        forms = [_problem_of(results[i]) for i in members]
+        varying = set(_varying(forms))
+        for i, form in zip(members, forms, strict=True):
+            problems[i] = _name(results[i].testbed, form, varying)
+    names = [""] * len(results)
+    for members in _grouped((p, r.agent) for p, r in zip(problems, results, strict=True)):
+        varying = set(_varying([results[i].settings for i in members]))
+        own = [_name(results[i].agent, results[i].settings, varying) for i in members]
+        papers = list(own)
+        for place, i in enumerate(members):
+            if betas and betas[i] is not None and varying - set(PAPERS):
+                told = {**results[i].settings, "beta": betas[i]}
+                papers[place] = _name(results[i].agent, told, varying & set(PAPERS) | {"beta"})
+        count = Counter(papers)
+        for i, mine, paper in zip(members, own, papers, strict=True):
+            names[i] = mine if count[paper] > 1 else paper
     labels = [""] * len(results)
-    for problem in dict.fromkeys(problems):
-        members = [i for i, p in enumerate(problems) if p == problem]
-        names = []
-        for i in members:
-            mine = results[i]
-            same = [results[j].settings for j in members if results[j].agent == mine.agent]
-            extra = show_settings(_differing(mine.settings, same))
-            names.append(" ".join(filter(None, [mine.agent, extra])))
-        for i, name in zip(members, _numbered(names), strict=True):
+    for members in _grouped(problems):
+        for i, name in zip(members, _numbered([names[i] for i in members]), strict=True):
             labels[i] = name
     return [Series(*row) for row in zip(labels, problems, results, strict=True)]
+
+
+def _name(name: str, settings: Mapping[str, Any], varying: Set[str]) -> str:
+    """A name with those of the settings that vary."""
+    extra = show_settings({k: v for k, v in settings.items() if k in varying})
+    return f"{name} {extra}" if extra else name
+
+
+def _grouped(keys: Iterable[Hashable]) -> list[list[int]]:
+    """The places of equal keys, in the order of their first ones."""
+    groups: dict[Hashable, list[int]] = {}
+    for i, key in enumerate(keys):
+        groups.setdefault(key, []).append(i)
+    return list(groups.values())
+
+
+def by_mean(series: Series) -> float:
+    """A key to sort by: mean regret, results without one last."""
+    final = series.result.final_regret
+    finite = final[np.isfinite(final)]
+    return float(np.mean(finite)) if len(finite) else math.inf
+
+
+def one_curve(series: Sequence[Series]) -> list[list[str]]:
+    """Labels of one problem whose runs are the same number for number, two or more together."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for s in series:
+        r = s.result
+        key = (r.seeds, r.curve_rounds.tobytes(), np.asarray(r.curve, np.float64).tobytes())
+        groups.setdefault(key, []).append(s.label)
+    return [labels for labels in groups.values() if len(labels) > 1]
 
 
 def ordered_labels(series: Sequence[Series]) -> list[str]:
@@ -77,8 +141,7 @@ def ordered_labels(series: Sequence[Series]) -> list[str]:
     ranks: dict[str, list[float]] = {}
     for problem in dict.fromkeys(s.problem for s in series):
         members = [s for s in series if s.problem == problem]
-        means = np.array([s.result.regret.mean for s in members])
-        order = np.argsort(np.where(np.isfinite(means), means, np.inf), kind="stable")
+        order = np.argsort([by_mean(s) for s in members], kind="stable")
         for place, i in enumerate(order):
             ranks.setdefault(members[i].label, []).append(place / max(len(members) - 1, 1))
     return sorted(ranks, key=lambda label: float(np.mean(ranks[label])))
@@ -106,11 +169,11 @@ def find_sweeps(series: Sequence[Series]) -> list[Sweep]:
     two settings together gives heat maps and no lines along their rows and columns.
     """
     found: list[Sweep] = []
-    series = [s for s in series if s.result.regret.count]
-    for problem, agent in dict.fromkeys((s.problem, s.result.agent) for s in series):
-        members = [s for s in series if (s.problem, s.result.agent) == (problem, agent)]
-        everything = [s.result.settings for s in members]
-        varying = list(dict.fromkeys(k for s in everything for k in _differing(s, everything)))
+    series = [s for s in series if np.isfinite(s.result.final_regret).any()]
+    for places in _grouped((s.problem, s.result.agent) for s in series):
+        members = [series[i] for i in places]
+        problem, agent = members[0].problem, members[0].result.agent
+        varying = _varying([s.result.settings for s in members])
         maps = [
             _sweep(agent, problem, (a, b), group, varying)
             for i, a in enumerate(varying)

@@ -49,6 +49,8 @@ class Comparison:
     reason: str
     #: Hidden layers of our agent's network; empty where it has none.
     layers: str = ""
+    #: Our run itself; None where there is none.
+    run: AgentResult | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def label(self) -> str:
@@ -70,7 +72,8 @@ def compare_row(row: Row, result: AgentResult | str, level: float = LEVEL) -> Co
     test = welch(ours.mean, ours.std, ours.count, theirs.mean, theirs.std, theirs.seeds, level)
 
     def say(verdict: Verdict, reason: str) -> Comparison:
-        return Comparison(row, ours, result.rounds, diverged, test, verdict, reason, layers)
+        numbers = (row, ours, result.rounds, diverged, test, verdict, reason, layers)
+        return Comparison(*numbers, run=result)
 
     if row.not_comparable is not None:
         return say(Verdict.NOT_COMPARABLE, row.not_comparable)
