@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from feelgood.report.charts import regret_curves
 from feelgood.report.drawing import render
 from showdown import asking, defaults, groups, posterior, published, questions
 from showdown.asking import Asked
@@ -53,11 +54,22 @@ def build(book: Book, asked: Sequence[Asked] = ()) -> dict[str, str]:
         defaults.default_choice(book),
         asking.what_is_missing(book, asked),
     ]
+    first_picture(book)
     texts = {"README.md": "\n\n".join(front) + "\n"}
     for group in groups.GROUPS:
         texts[f"{group.name}.md"] = groups.group_page(book, group)
     texts["posterior.md"] = posterior.page(book)
     return texts
+
+
+def first_picture(book: Book) -> None:
+    """README's picture: the agents out of the box on linear-20 that stay in one picture."""
+    agents = ("lints", "linucb", "lmcts", "malats", "fglmcts")
+    own = {r.agent: r for r in book.shelf.of("question-default") if r.testbed == "linear-20"}
+    drawn = [own[name] for name in agents if name in own]
+    if drawn:
+        caption = "Mean regret along a run, with a band that holds 10 to 90 % of the seeds."
+        book.figure("regret", caption, lambda: regret_curves(drawn))
 
 
 def in_short(book: Book) -> list[str]:
