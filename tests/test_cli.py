@@ -1,7 +1,6 @@
 """The command line: what it prints, writes and refuses."""
 
 import dataclasses
-import importlib.util
 import io
 import json
 import os
@@ -11,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +25,7 @@ from feelgood.cli import run as run_command
 from feelgood.cli.choosing import choose
 from feelgood.cli.commands import app
 from feelgood.cli.examples import EXAMPLES
+from feelgood.errors import shown
 from feelgood.parquet import read_parquet
 
 PLUGIN = Path(__file__).with_name("plugin.py")
@@ -252,6 +251,8 @@ def test_out_holds_json_and_parquet(command: Command, tmp_path: Path) -> None:
     done = command(*SMALL, "uniform", "--out", tmp_path / "results")
     assert done.code == 0
     assert sorted(p.name for p in (tmp_path / "results").iterdir()) == [
+        "cells",
+        "manifest.jsonl",
         "results.json",
         "results.parquet",
     ]
@@ -317,8 +318,7 @@ def test_a_table_of_ones_own_is_a_testbed(
         seen.update(options, frame=frame)
         return TESTBEDS["linear-6"].build({"arms": 3})
 
-    monkeypatch.setitem(sys.modules, "feelgood.frames", ModuleType("feelgood.frames"))
-    monkeypatch.setattr("feelgood.frames.from_frame", from_frame, raising=False)
+    monkeypatch.setattr("feelgood.frames.from_frame", from_frame)
     file = tmp_path / "mine.csv"
     done = command("run", file, "uniform", "--label", "y", "--rounds", "20", "--seeds", "2")
     assert done.code == 0, done.err
@@ -329,10 +329,8 @@ def test_a_table_of_ones_own_is_a_testbed(
 
 
 def test_a_csv_runs(command: Command, tmp_path: Path) -> None:
-    if importlib.util.find_spec("feelgood.frames") is None:
-        pytest.skip("feelgood.frames, which reads tables, is not there")
     file = tmp_path / "mine.csv"
-    file.write_text("x,y\n" + "".join(f"{i},{'ab'[i % 2]}\n" for i in range(60)))
+    file.write_text("x,y\n" + "".join(f"{i * 7 % 13},{'ab'[i % 2]}\n" for i in range(60)))
     done = command("run", file, "lints", "uniform", "--label", "y", "--rounds", "40", "--seeds=2")
     assert done.code == 0, done.err
     assert "mine, 40 rounds, 2 seeds" in done.out
@@ -425,7 +423,7 @@ REFUSED = {
     ),
     "huge": (
         ["linear-20", "linucb", "--set", "linucb.alpha=1" + "0" * 400],
-        f"linucb.alpha = 1{'0' * 400} is not allowed: {FINITE}",
+        f"linucb.alpha = {shown(10**400)} is not allowed: {FINITE}",
     ),
     "text": (
         ["linear-20", "linucb", "--set", "linucb.alpha=wide"],
@@ -577,11 +575,12 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_run(
         raise AssertionError("it ran")
 
     monkeypatch.setattr("feelgood.running.simulate", no_run)
-    for option, folder in (
-        ("--out", tmp_path / "file"),
-        ("--out", tmp_path / "file" / "deeper"),
-        ("--json", tmp_path / "file" / "r.json"),
-    ):
+    file = tmp_path / "file"
+    refused(
+        command(*SMALL, "uniform", "--out", file),
+        f"{file} is not a folder: choose another place.",
+    )
+    for option, folder in (("--out", file / "deeper"), ("--json", file / "r.json")):
         done = command(*SMALL, "uniform", option, folder)
         assert done.code == 2
         assert done.err.startswith("feelgood: cannot write to ")
@@ -598,14 +597,14 @@ def test_a_folder_in_place_of_a_file_is_refused_even_if_forced(
 
 
 def test_absurd_numbers_of_draws_are_refused_before_anything_runs(command: Command) -> None:
-    most = "use at most 1,000,000."
     refused(
         command("posterior", "lints", "--draws", 10**12),
-        f"draws = {10**12} is not allowed: {most}",
+        f"draws = {10**12} is not allowed: use a whole number at least 30 and at most 1,000,000.",
     )
     refused(
         command("calibrate", "lints", "--simulations", 10**12),
-        f"simulations = {10**12} is not allowed: use at least 50 and at most 100,000.",
+        f"simulations = {10**12} is not allowed: "
+        "use a whole number at least 50 and at most 100,000.",
     )
 
 

@@ -693,7 +693,7 @@ def test_the_calibrate_command(
         (("posterior", "lints", "--mode", "both"), "mode = 'both' is not allowed"),
         (
             ("posterior", "lints", "--chains", "3"),
-            "chains = 3 is not allowed: use a whole number at least 10.",
+            "chains = 3 is not allowed: use a whole number at least 10 and at most 1,000,000.",
         ),
         (("posterior", "lints", "--draws", "50"), "50 draws leave 1 a chain of 30"),
         (("posterior", "lints", "--set", "lmcts.step=1"), "which is not in this analysis"),

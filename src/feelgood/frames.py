@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.errors import FeelgoodError, did_you_mean, shown
 from feelgood.testbeds.classification import Classification
 from feelgood.testbeds.rows import Payoffs
-from feelgood.testbeds.tables import Kind, Preprocess, check_choice, check_name, short
+from feelgood.testbeds.tables import Kind, Preprocess, check_choice, check_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ def from_frame(
     (('rum', 'tea'), 2)
     """
     if notify is not None and not callable(notify):
-        raise FeelgoodError(f"notify = {short(notify)} is not allowed: give a function, or None.")
+        raise FeelgoodError(f"notify = {shown(notify)} is not allowed: give a function, or None.")
     tell: Tell = (lambda _: None) if notify is None else notify
     given = check_name(name)
     table, called = _as_table(frame, tell)
@@ -109,7 +109,7 @@ def from_frame(
     if not table.num_rows:
         raise FeelgoodError(f"{called} has no rows: give at least one row per arm.")
     targets = _targets(called, columns, label, rewards)
-    shown = _features(called, columns, targets, features)
+    used = _features(called, columns, targets, features)
 
     keep = np.ones(table.num_rows, bool)
     for target in targets:
@@ -121,7 +121,7 @@ def from_frame(
         raise FeelgoodError(f"{called} has no row in which '{targets[-1]}' is known: fill it in.")
     encoded = [
         part
-        for column in shown
+        for column in used
         for part in _encode(
             called, column, _read(table[column]), keep, preprocess, features is not None, tell
         )
@@ -291,7 +291,7 @@ def _known(called: str, columns: Sequence[str], wanted: Any) -> str:
     """A column by its name."""
     if str(wanted) not in columns:
         raise FeelgoodError(
-            f"{called} has no column {short(wanted)}: {did_you_mean(str(wanted), columns)}"
+            f"{called} has no column {shown(wanted)}: {did_you_mean(str(wanted), columns)}"
         )
     return str(wanted)
 
@@ -315,7 +315,7 @@ def _targets(called: str, columns: Sequence[str], label: Any, rewards: Any) -> l
     if rewards is None:
         raise FeelgoodError(
             "neither label nor rewards is given: name the column to be guessed, or the columns "
-            f"that say what each arm pays, among {short(', '.join(columns))}."
+            f"that say what each arm pays, among {shown(', '.join(columns))}."
         )
     names = _names(called, columns, "rewards", rewards)
     if len(names) < 2:
@@ -507,7 +507,7 @@ def _classes(
     rows = len(each)
     if len(classes) == 1:
         raise FeelgoodError(
-            f"the label '{column}' is {short(classes[0])} in all rows of {called}: a bandit needs "
+            f"the label '{column}' is {shown(classes[0])} in all rows of {called}: a bandit needs "
             "at least 2 arms, so choose another column."
         )
     if len(classes) == rows or (rows >= FEW_ROWS and 2 * len(classes) > rows):

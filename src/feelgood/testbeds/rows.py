@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood.datasets import located
-from feelgood.errors import FeelgoodError
+from feelgood.errors import FeelgoodError, shown
 from feelgood.memory import say
 from feelgood.protocols import TESTBEDS, Testbed
 from feelgood.registry import Entry, Family
@@ -29,7 +29,6 @@ from feelgood.testbeds.tables import (
     check_name,
     check_whole,
     encode,
-    short,
     tell_constant_columns,
 )
 from feelgood.types import Likelihood, Spec
@@ -94,18 +93,18 @@ def own_table(
 ) -> OwnTable:
     """The contexts of one's own data. Nothing is trusted: every argument may be anything."""
     called = check_name(name)
-    shown = called or "this dataset"
-    check_choice(shown, "preprocess", preprocess, get_args(Preprocess))
-    check_bool(shown, "intercept", intercept)
-    rounds = check_whole(shown, "horizon", horizon, 1, MAX_ROUNDS)
+    owner = called or "this dataset"
+    check_choice(owner, "preprocess", preprocess, get_args(Preprocess))
+    check_bool(owner, "intercept", intercept)
+    rounds = check_whole(owner, "horizon", horizon, 1, MAX_ROUNDS)
     if notify is not None and not callable(notify):
-        raise FeelgoodError(f"{shown} has notify = {short(notify)}: give a function, or None.")
+        raise FeelgoodError(f"{owner} has notify = {shown(notify)}: give a function, or None.")
     if not isinstance(kinds, str) and hasattr(kinds, "__iter__"):
         kinds = list(kinds)
-    columns = as_array(shown, "features", features)
-    table = encode(shown, columns, kinds, preprocess, bool(intercept))
-    tell_constant_columns(shown, columns, kinds, bool(intercept), notify)
-    return OwnTable(shown, called, columns, table, rounds)
+    columns = as_array(owner, "features", features)
+    table = encode(owner, columns, kinds, preprocess, bool(intercept))
+    tell_constant_columns(owner, columns, kinds, bool(intercept), notify)
+    return OwnTable(owner, called, columns, table, rounds)
 
 
 class Payoffs(Rows):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num, Shaped
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.errors import FeelgoodError, did_you_mean, shown
 from feelgood.settings import Setting
 
 #: What a column holds. Pixels are numbers that share one mean and one spread; a flag is 0 or 1.
@@ -161,19 +161,13 @@ def _table(values: np.ndarray, shift: np.ndarray, scale: np.ndarray, intercept: 
 # ---- checks ---------------------------------------------------------------------------------
 
 
-def short(value: Any) -> str:
-    """A value on one line, whatever it is."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
 def check_choice(name: str, what: str, value: Any, choices: tuple[str, ...]) -> Any:
     """One of some words."""
     if not isinstance(value, str) or value not in choices:
         hint = f"use one of {', '.join(choices)}."
         if isinstance(value, str) and "did you mean" in (near := did_you_mean(value, choices)):
             hint = near
-        raise FeelgoodError(f"{name} has {what} = {short(value)}: {hint}")
+        raise FeelgoodError(f"{name} has {what} = {shown(value)}: {hint}")
     return value
 
 
@@ -185,7 +179,7 @@ def check_whole(name: str, what: str, value: Any, low: int, high: int) -> int:
         number = None
     if number is None or not low <= number <= high:
         raise FeelgoodError(
-            f"{name} has {what} = {short(value)}: use a whole number from {low:,} to {high:,}."
+            f"{name} has {what} = {shown(value)}: use a whole number from {low:,} to {high:,}."
         )
     return number
 
@@ -195,14 +189,14 @@ def check_name(name: Any) -> str:
     if name is None:
         return ""
     if not isinstance(name, str) or not name.strip() or not name.isprintable():
-        raise FeelgoodError(f"name = {short(name)} is not allowed: use a text of one line.")
+        raise FeelgoodError(f"name = {shown(name)} is not allowed: use a text of one line.")
     return name
 
 
 def check_bool(name: str, what: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool)):
-        raise FeelgoodError(f"{name} has {what} = {short(value)}: use True or False.")
+        raise FeelgoodError(f"{name} has {what} = {shown(value)}: use True or False.")
     return bool(value)
 
 
@@ -329,7 +323,7 @@ def check_arm_names(name: str, names: Any, arms: int) -> tuple[str, ...]:
         or not all(isinstance(one, str) for one in each)
     ):
         raise FeelgoodError(
-            f"{name} has {arms} arms and arm_names = {short(names)}: give one text per arm, "
+            f"{name} has {arms} arms and arm_names = {shown(names)}: give one text per arm, "
             "all different."
         )
     return each
