@@ -60,6 +60,7 @@ def test_rank_correlations_are_those_of_scipy_with_ties_too() -> None:
     assert found.spearman_interval[0] <= found.spearman <= found.spearman_interval[1]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_about_as_often_as_it_says() -> None:
     """Correlated normal agents, the seeds' noise small: ρ = 0.68 of the ranks at r = 0.7.
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +19,7 @@ from proofs.energies import (
     points_for,
     svrg_sum_checks,
 )
+from proofs.grids import slow_but
 from proofs.levels import require
 from proofs.targets import (
     SETTINGS,
@@ -165,11 +167,22 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
 # ---- estimates from batches -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [1, 7])
-@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-def test_svrg_estimates_sum_to_the_full_gradient(shared: bool, bernoulli: bool, batch: int) -> None:
+# Quick: both batches with each context and each loss.
+@pytest.mark.parametrize(
+    ("contexts", "loss", "batch"),
+    slow_but(
+        {
+            ("disjoint", "squared", 7),
+            ("disjoint", "bernoulli", 1),
+            ("shared", "squared", 1),
+            ("shared", "bernoulli", 7),
+        },
+        itertools.product(("disjoint", "shared"), ("squared", "bernoulli"), (1, 7)),
+    ),
+)
+def test_svrg_estimates_sum_to_the_full_gradient(contexts: str, loss: str, batch: int) -> None:
     """7 rounds a batch: the last one is longer, and the squared loss has its Σ x xᵀ at hand."""
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     require(svrg_sum_checks("svrgfglmcts", shared, bernoulli, batch))
 
 
@@ -327,7 +340,8 @@ def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bandit", "name"), [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]
+    ("bandit", "name"),
+    slow_but([("linear-20", "fghmcts")], [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]),
 )
 def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     bandit: str, name: str, monkeypatch: pytest.MonkeyPatch
@@ -421,8 +435,9 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     formula = formula_of(policy, data)
     state = learned(policy, data, 1)
     energy = policy._energy_of(state)
+    freeze = eqx.filter_jit(lambda p, s, e: p._frozen(s, e))
     for _ in range(20):
-        frozen, mode = policy._frozen(state, energy)
+        frozen, mode = freeze(policy, state, energy)
         state = eqx.tree_at(lambda s: s.mode, state, mode)
     assert state.mode is not None and frozen is not None
     theta = state.mode.theta

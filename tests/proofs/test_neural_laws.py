@@ -6,12 +6,14 @@ keep it; most must have moved and the filter must have had work.
 """
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from proofs import levels
+from proofs.grids import slow_but
 from proofs.levels import Check, require
 
 from feelgood import AGENTS, Spec
@@ -118,8 +120,11 @@ def checks(bonus: str, kernel: str, agent: NeuralThompson | None = None) -> list
     return out
 
 
-@pytest.mark.parametrize("kernel", STEPS)
-@pytest.mark.parametrize("bonus", CAPS)
+# Quick: each kernel, one with the sharp and one with the smoothed bonus.
+@pytest.mark.parametrize(
+    ("bonus", "kernel"),
+    slow_but({("fg", "hmc"), ("sfg", "mala")}, itertools.product(CAPS, STEPS)),
+)
 def test_neural_metropolis_kernels_sample_the_target(bonus: str, kernel: str) -> None:
     require(checks(bonus, kernel))
 
