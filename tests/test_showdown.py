@@ -254,11 +254,11 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     """Seeds that are here are not run again; a run that was not measured is none."""
     studies, folder, store = tmp_path / "studies", tmp_path / "results", tmp_path / "store"
     studies.mkdir()
-    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
+    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["linucb", "lints"]\nrounds = 8\n'
     (studies / "mine.toml").write_text(text + "seeds = 12\n")
     (studies / "twice.toml").write_text(text + "seeds = 3\n")
     (studies / "measured.toml").write_text(
-        'testbeds = ["linear-20"]\nagents = ["lmcts"]\nrounds = 8\nposterior_every = 4\n'
+        'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 8\nposterior_every = 4\n'
     )
     (studies / "elsewhere.toml").write_text('testbeds = ["nowhere-3"]\nagents = ["lints"]\n')
     notes: list[str] = []
@@ -268,10 +268,10 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
         return [] if study is None else list(listed(study.cells))
 
     everything = ("mine", None, None)
-    beds, agents = ("linear-20", "linear-40"), ("lints", "lmcts")
+    beds, agents = ("linear-20", "linear-40"), ("linucb", "lints")
     assert left(*everything) == [(bed, agent, 1, 12) for bed in beds for agent in agents]
     assert left(None, "linear-40", "lints") == [("linear-40", "lints", 1, 12)]
-    assert left("measured") == [("linear-20", "lmcts", 1, 10)]
+    assert left("measured") == [("linear-20", "lints", 1, 10)]
     assert "nowhere-3" in notes[0]
 
     def showdown(*words: str) -> list[str]:
@@ -284,11 +284,11 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     assert showdown(*part) == [f"{store}: 4 of 4 cells are there"]
     collect([store], studies, folder)
     assert left(*everything) == [("linear-40", agent, 1, 12) for agent in agents]
-    assert left("measured") == [("linear-20", "lmcts", 1, 10)]
+    assert left("measured") == [("linear-20", "lints", 1, 10)]
     assert showdown(*part) == ["nothing of this is missing"]
     assert showdown("missing") == [
+        "linear-40 linucb: 12 runs",
         "linear-40 lints: 12 runs",
-        "linear-40 lmcts: 12 runs",
         "24 runs are missing",
     ]
 
