@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up import made_up
+from made_up import made_up, small_analysis
 from scipy import stats
 
 from feelgood import FeelgoodError, cli
-from feelgood.posterior import MEASURES, Analysis, analyse
+from feelgood.posterior import MEASURES, Analysis
 from feelgood.posterior.saved import FILES, read_analysis, writers
 from feelgood.rank_correlation import FEWEST_AGENTS, rank_correlation
 from feelgood.report.along_charts import correlation, errors_of, posterior_along
@@ -139,15 +139,7 @@ def test_charts_hold_the_monte_carlo_error_and_what_exact_draws_show() -> None:
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
-    return analyse(
-        ["lints", "lmcts"],
-        testbed="linear-20",
-        rounds=60,
-        draws=80,
-        chains=10,
-        steps=5,
-        settings={"lmcts": {"beta": 0.5}},
-    )
+    return small_analysis()
 
 
 @pytest.fixture(scope="module")
