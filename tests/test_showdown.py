@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_results import result
+from typer.testing import CliRunner
 
 from feelgood.errors import FeelgoodError
 from feelgood.paper.published import all_published
@@ -29,6 +30,7 @@ from showdown import (
     published,
     questions,
 )
+from showdown.__main__ import app
 from showdown.book import Book
 from showdown.collecting import collect
 from showdown.effects import Word, effect, number, table
@@ -274,19 +276,20 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     assert left("measured") == [("linear-20", "lints", 1, 10)]
     assert "nowhere-3" in notes[0]
 
+    where = ["--study", "mine", "--studies", str(studies), "--results", str(folder)]
+
     def showdown(*words: str) -> list[str]:
-        where = ["--study", "mine", "--studies", str(studies), "--results", str(folder)]
         command = [sys.executable, "-m", "showdown", *words, *where]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
-    part = ("fill", str(store), "--testbed", "linear-20")
+    part = ("fill", str(store), "--testbed", "linear-20", "--workers", "1")
     assert showdown(*part) == [f"{store}: 4 of 4 cells are there"]
     collect([store], studies, folder)
     assert left(*everything) == [("linear-40", agent, 1, 12) for agent in agents]
     assert left("measured") == [("linear-20", "lints", 1, 10)]
     assert showdown(*part) == ["nothing of this is missing"]
-    assert showdown("missing") == [
+    assert CliRunner().invoke(app, ["missing", *where]).stdout.splitlines() == [
         "linear-40 linucb: 12 runs",
         "linear-40 lints: 12 runs",
         "24 runs are missing",

@@ -30,6 +30,7 @@ from proofs.targets import (
     formula_of,
     learned,
     problem,
+    quick_jit,
     strong,
     unflat,
 )
@@ -65,7 +66,7 @@ def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
     require(energy_checks(policy, data, f"{name} {shared} {bernoulli}", CAPS[name]))
 
 
-@eqx.filter_jit
+@quick_jit
 def evaluate(target: Target, theta: Any, memo: Any, luck: Any) -> Any:
     return target.evaluate(theta, memo, luck)
 
@@ -196,7 +197,7 @@ def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> t
     state = learned(policy, data, chains)
     first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
     target = Target.of(policy._energy_of(state), state.data, first)
-    memo = eqx.filter_jit(Target.begin)(target, state.chain.memo, first)
+    memo = quick_jit(Target.begin)(target, state.chain.memo, first)
     _, gradient, _ = evaluate(target, theta, memo, luck)
     return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
 
@@ -237,7 +238,7 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
     return jax.lax.fori_loop(window[0], window[1], one, carry)
 
 
-play_compiled = eqx.filter_jit(play)
+play_compiled = quick_jit(play)
 
 
 def played_so_far(
@@ -357,7 +358,7 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
         return target.value(theta, memo, luck)
 
     monkeypatch.setattr(Target, "value_or_bound", exact)
-    afresh = eqx.filter_jit(functools.partial(play))  # traced again, with what is patched
+    afresh = quick_jit(functools.partial(play))  # traced again, with what is patched
     without = played_so_far(policy, 400, [10, 400], bandit, afresh)
     for (state, seen), (other, same) in zip(with_bounds, without, strict=True):
         assert np.array_equal(seen.arms, same.arms)
@@ -435,7 +436,7 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     formula = formula_of(policy, data)
     state = learned(policy, data, 1)
     energy = policy._energy_of(state)
-    freeze = eqx.filter_jit(lambda p, s, e: p._frozen(s, e))
+    freeze = quick_jit(lambda p, s, e: p._frozen(s, e))
     for _ in range(20):
         frozen, mode = freeze(policy, state, energy)
         state = eqx.tree_at(lambda s: s.mode, state, mode)

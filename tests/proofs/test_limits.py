@@ -20,6 +20,7 @@ from proofs.targets import (
     flat,
     formula_of,
     learned,
+    quick_jit,
     starting_at,
     strong,
 )
@@ -126,7 +127,7 @@ def test_cold_chains_sit_at_the_mode(name: str) -> None:
     mode, lowest = mode_of(formula)
     rng = levels.generator_for(f"cold {name}")
     state = starting_at(learned(policy, data, 64), mode + rng.normal(size=(64, 2)))
-    draw = eqx.filter_jit(lambda p, k, s: p.draw(k, s))
+    draw = quick_jit(lambda p, k, s: p.draw(k, s))
     for beta in COOLING:
         policy = eqx.tree_at(lambda p: p.beta, policy, jnp.asarray(beta))
         keys = jax.random.split(levels.key_for(f"cold {name} {beta}"), 64)
@@ -159,7 +160,7 @@ def test_chains_start_where_they_were() -> None:
     data = two_dimensional(shared=False, bernoulli=False)
     for name in PLAIN:
         policy = proof_agent(name, step=1e-6, steps=3, schedule="constant")
-        draw = eqx.filter_jit(policy.draw)
+        draw = quick_jit(policy.draw)
         state = draw(jax.random.key(levels.SEED), strong(learned(policy, data)))
         context = jnp.asarray(data.contexts[0])
         later = policy.update(state, context, jnp.asarray(0), jnp.asarray(1.0))

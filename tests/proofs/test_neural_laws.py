@@ -15,6 +15,7 @@ import pytest
 from proofs import levels
 from proofs.grids import slow_but
 from proofs.levels import Check, require
+from proofs.targets import QUICKLY
 
 from feelgood import AGENTS, Spec
 from feelgood.policies.neural_mcmc import NeuralThompson, NeuralThompsonState
@@ -80,7 +81,7 @@ def checks(bonus: str, kernel: str, agent: NeuralThompson | None = None) -> list
     agent = agent or policy(bonus, kernel)
     state = learned(agent)
 
-    @jax.jit
+    @functools.partial(jax.jit, compiler_options=QUICKLY)
     @jax.vmap
     def run(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         chain = agent.kernel.init(theta[:, None], None)
