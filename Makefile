@@ -47,8 +47,9 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# One worker a core; a file's tests stay together, because they share fixtures.
-PARALLEL := -n auto --dist loadfile
+# One worker a core. Each takes files from top to bottom, because a file's tests share fixtures and
+# programs; one that has nothing left takes over half of what another still has.
+PARALLEL := -n auto --dist worksteal
 
 test: lint
 	$(BIN)/python -m pytest $(PARALLEL)

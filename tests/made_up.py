@@ -1,5 +1,6 @@
 """Results that nobody ran: quick to make, with the shapes and the gaps of real ones."""
 
+import functools
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from feelgood.metrics import curve_grid
+from feelgood.posterior import Analysis, analyse
 from feelgood.results import AgentResult
 
 CLOSED_FORM = ("lints", "linucb", "epsgreedy")
@@ -94,3 +96,17 @@ def swept() -> list[AgentResult]:
         ),
         made_up("lints"),
     ]
+
+
+@functools.cache
+def small_analysis() -> Analysis:
+    """Two agents' posteriors, the second at another temperature; run once for all tests."""
+    return analyse(
+        ["lints", "lmcts"],
+        testbed="linear-20",
+        rounds=60,
+        draws=80,
+        chains=10,
+        steps=5,
+        settings={"lmcts": {"beta": 0.5}},
+    )

@@ -11,7 +11,11 @@ from feelgood.protocols import AGENTS
 from feelgood.types import Spec
 
 
-@pytest.mark.parametrize("kernel", SHOWN)
+# Quick: one that returns an acceptance and one that needs a length of its trajectory besides.
+@pytest.mark.parametrize(
+    "kernel",
+    [pytest.param(k, marks=() if k in ("nuts", "mclmc") else pytest.mark.slow) for k in SHOWN],
+)
 def test_shown_kernels_learn(kernel: str) -> None:
     name = f"blackjax:{kernel}"
     result = feelgood.run(

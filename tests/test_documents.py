@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,45 +16,51 @@ import feelgood
 from feelgood import cli
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Pages whose commands are quick; those of the others are slow tests.
-QUICK = {"README.md", "index.md", "concepts.md", "adding-an-agent.md", "adding-a-testbed.md"}
-#: Pages whose commands build on those before them.
-ONE_AFTER_THE_OTHER = {"studies.md", "posterior.md"}
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+#: What stands on the line before a fence, invisible to readers: `<!-- slow -->` for commands that
+#: take minutes, `<!-- not run: REASON -->` for those that no test can run.
+MARK = r"(?:<!-- (?P<mark>slow|not run: .+) -->\n)?"
+FENCE = re.compile(
+    MARK + r"^```(?P<language>\w*)(?: title=(?P<title>\S+))?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 class Snippet(NamedTuple):
-    page: Path
-    line: int
+    mark: str | None
     language: str
     title: str | None
     text: str
+    line: int
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a command or a piece of Python, and no file."""
+        shown = self.language in ("bash", "python") and self.title is None
+        return shown and not (self.mark or "").startswith("not run")
 
 
 def snippets(page: Path) -> list[Snippet]:
     text = page.read_text()
-    fence = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
     return [
-        Snippet(page, text[: m.start()].count("\n") + 1, m[1], m[2], m[3])
-        for m in fence.finditer(text)
+        Snippet(**m.groupdict(), line=text[: m.start("text")].count("\n"))
+        for m in FENCE.finditer(text)
     ]
 
 
-def runs() -> list[object]:
-    """A bash command, or a piece of Python that is no file, each a test of its own."""
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def pages_that_run() -> list[object]:
+    """Every page is one quick test; one with something slow in it is a second, slow one."""
     out: list[object] = []
     for page in PAGES:
-        marks = [] if page.name in QUICK else [pytest.mark.slow]
-        for snippet in snippets(page):
-            if snippet.title is not None:
-                continue
-            lines = [snippet.text]
-            if snippet.language == "bash" and page.name not in ONE_AFTER_THE_OTHER:
-                lines = snippet.text.splitlines()
-            for i, line in enumerate(lines):
-                part = snippet._replace(line=snippet.line + 1 + i, text=line)
-                label = f"{page.name}:{part.line}"
-                out.append(pytest.param(part, id=label, marks=marks))
+        marks = [s.mark for s in snippets(page) if s.runs]
+        if None in marks:
+            out.append(pytest.param(page, False, id=name_of(page)))
+        if "slow" in marks:
+            out.append(pytest.param(page, True, id=f"{name_of(page)}, all", marks=pytest.mark.slow))
     return out
 
 
@@ -66,45 +73,60 @@ def execute(command: list[str], folder: Path) -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def folder(page: Path, tmp_path: Path) -> Path:
     """An empty folder with the files that the page shows."""
-    page = request.node.callspec.params.get("snippet", request.node.callspec.params.get("page"))
-    for snippet in snippets(page.page if isinstance(page, Snippet) else page):
+    for snippet in snippets(page):
         if snippet.title is not None:
             (tmp_path / snippet.title).write_text(snippet.text)
     return tmp_path
 
 
-@pytest.mark.parametrize("snippet", runs())
+@pytest.mark.parametrize(("page", "slow"), pages_that_run())
 def test_what_the_page_shows_works(
-    snippet: Snippet, folder: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, slow: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In this process, where programs are compiled already; plugins and `list` in their own."""
+    """From top to bottom in one folder, as a reader would, in this process."""
     monkeypatch.chdir(folder)
-    if snippet.language == "python":
-        exec(compile(snippet.text, snippet.page.name, "exec"), {"__name__": "__main__"})
+    monkeypatch.setattr(webbrowser, "open", lambda url: True)
+    for snippet in snippets(page):
+        if not snippet.runs or (snippet.mark == "slow" and not slow):
+            continue
+        if snippet.language == "python":
+            source = "\n" * snippet.line + snippet.text  # so that errors name the page's line
+            exec(compile(source, name_of(page), "exec"), {"__name__": "__main__"})
+            continue
+        for number, line in enumerate(snippet.text.splitlines(), snippet.line + 1):
+            run_line(line, f"{name_of(page)}:{number}", folder, monkeypatch)
+
+
+def run_line(line: str, where: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = shlex.split(line, comments=True)
+    if not command:
         return
-    assert snippet.language == "bash"
-    for line in snippet.text.splitlines():
-        run_line(shlex.split(line, comments=True), folder, monkeypatch)
-
-
-def run_line(command: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert command[0] == "feelgood", "only our own command is run"
-    if "--plugin" in command or command[1] == "list":
+    assert command[0] == "feelgood", f"{where}: only our own command is run"
+    if "--plugin" in command:  # what it registers would stay for the other tests
         execute(command, folder)
-    else:
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert stop.value.code == 0
+        return
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    assert stop.value.code == 0, f"{where}: {line}"
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=name_of)
+def test_every_command_is_run_or_says_why_not(page: Path) -> None:
+    """A fence of any other kind holds no command; one that is not run has its reason before it."""
+    for snippet in snippets(page):
+        if "feelgood" in [line.split(" ")[0] for line in snippet.text.splitlines()]:
+            marked = (snippet.mark or "").startswith("not run: ")
+            assert snippet.runs or marked, f"{name_of(page)}:{snippet.line} is never run"
 
 
 def shows_tests(page: Path) -> bool:
     return any((s.title or "").startswith("test_") for s in snippets(page))
 
 
-@pytest.mark.parametrize("page", list(filter(shows_tests, PAGES)), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", list(filter(shows_tests, PAGES)), ids=name_of)
 def test_the_tests_that_the_page_shows_pass(page: Path, folder: Path) -> None:
     shown = sorted(path.name for path in folder.glob("test_*.py"))
     assert shown
@@ -129,7 +151,7 @@ def test_the_page_of_commands_is_what_the_program_says() -> None:
     assert (ROOT / "docs" / "commands.md").read_text() == reference(), "run `make docs`"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         if "://" not in target:

@@ -1,5 +1,7 @@
 """The key contract: comparisons are paired, and nobody moves anybody else."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,8 +30,14 @@ TINY_SHARED = Logistic(dim=3, arms=4)
 ROUNDS = 60  # at most 100, so that curves and health show every round
 
 
-def one_testbed_a_family() -> list[str]:
-    return [family.names[0] for family in TESTBEDS.families()]
+#: More data sets of classes that `digits` and `financial` stand for: slow tests.
+ALIKE = {"shuttle", "magic", "mushroom", "adult", "covertype", "mnist", "cifar10"}
+ALIKE |= {"jester", "restaurant"}
+
+
+def one_testbed_a_family() -> list[Any]:
+    names = [family.names[0] for family in TESTBEDS.families()]
+    return [pytest.param(n, marks=pytest.mark.slow if n in ALIKE else ()) for n in names]
 
 
 def equal(a: Block, b: Block) -> None:

@@ -23,7 +23,7 @@ def run(agent: str, seeds: int, testbed: str = "linear-20", **settings: object) 
     [
         ("lmcts", 57, 65),  # 62.6
         ("malats", 49, 64),  # 61.3
-        ("plmcts", 118, 132),  # 134.4
+        pytest.param("plmcts", 118, 132, marks=pytest.mark.slow),  # 134.4
     ],
 )
 def test_hundred_seeds(agent: str, low: float, high: float) -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from made_up import small_analysis
 from test_page_browser import CHROMIUM, Open, browser, open_page, see
 from test_posterior_page import results
 
-from feelgood.posterior import analyse
 from feelgood.report.page import build_page
 
 __all__ = ["browser", "open_page"]  # fixtures
@@ -16,10 +16,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium o
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six agents that were measured along their runs, and an analysis of two."""
-    options = {"rounds": 60, "draws": 80, "chains": 10, "steps": 5}
-    analysis = analyse(["lints", "lmcts"], testbed="linear-20", **options)
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(build_page(results(6), analyses=[analysis]), "utf-8")
+    path.write_text(build_page(results(6), analyses=[small_analysis()]), "utf-8")
     return path
 
 

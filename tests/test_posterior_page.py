@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up import made_up
+from made_up import made_up, small_analysis
 from scipy import stats
 
 from feelgood import FeelgoodError, cli
-from feelgood.posterior import MEASURES, Analysis, analyse
+from feelgood.posterior import MEASURES, Analysis
 from feelgood.posterior.saved import FILES, read_analysis, writers
 from feelgood.rank_correlation import FEWEST_AGENTS, rank_correlation
 from feelgood.report.along_charts import correlation, errors_of, posterior_along
@@ -63,6 +63,7 @@ def test_rank_correlations_are_those_of_scipy_with_ties_too() -> None:
     assert found.spearman_interval[0] <= found.spearman <= found.spearman_interval[1]
 
 
+@pytest.mark.slow
 def test_the_interval_covers_about_as_often_as_it_says() -> None:
     """Correlated normal agents, the seeds' noise small: ρ = 0.68 of the ranks at r = 0.7.
 
@@ -141,15 +142,7 @@ def test_charts_hold_the_monte_carlo_error_and_what_exact_draws_show() -> None:
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
-    return analyse(
-        ["lints", "lmcts"],
-        testbed="linear-20",
-        rounds=60,
-        draws=80,
-        chains=10,
-        steps=5,
-        settings={"lmcts": {"beta": 0.5}},
-    )
+    return small_analysis()
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from made_results import result
+from typer.testing import CliRunner
 
 from feelgood.errors import FeelgoodError
 from feelgood.paper.published import all_published
@@ -30,6 +31,7 @@ from showdown import (
     published,
     questions,
 )
+from showdown.__main__ import app
 from showdown.book import Book
 from showdown.collecting import collect
 from showdown.effects import Word, effect, number, table
@@ -267,11 +269,11 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     """Seeds that are here are not run again; a run that was not measured is none."""
     studies, folder, store = tmp_path / "studies", tmp_path / "results", tmp_path / "store"
     studies.mkdir()
-    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
+    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["linucb", "lints"]\nrounds = 8\n'
     (studies / "mine.toml").write_text(text + "seeds = 12\n")
     (studies / "twice.toml").write_text(text + "seeds = 3\n")
     (studies / "measured.toml").write_text(
-        'testbeds = ["linear-20"]\nagents = ["lmcts"]\nrounds = 8\nposterior_every = 4\n'
+        'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 8\nposterior_every = 4\n'
     )
     (studies / "elsewhere.toml").write_text('testbeds = ["nowhere-3"]\nagents = ["lints"]\n')
     notes: list[str] = []
@@ -281,27 +283,28 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
         return [] if study is None else list(listed(study.cells))
 
     everything = ("mine", None, None)
-    beds, agents = ("linear-20", "linear-40"), ("lints", "lmcts")
+    beds, agents = ("linear-20", "linear-40"), ("linucb", "lints")
     assert left(*everything) == [(bed, agent, 1, 12) for bed in beds for agent in agents]
     assert left(None, "linear-40", "lints") == [("linear-40", "lints", 1, 12)]
-    assert left("measured") == [("linear-20", "lmcts", 1, 10)]
+    assert left("measured") == [("linear-20", "lints", 1, 10)]
     assert "nowhere-3" in notes[0]
 
+    where = ["--study", "mine", "--studies", str(studies), "--results", str(folder)]
+
     def showdown(*words: str) -> list[str]:
-        where = ["--study", "mine", "--studies", str(studies), "--results", str(folder)]
         command = [sys.executable, "-m", "showdown", *words, *where]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
-    part = ("fill", str(store), "--testbed", "linear-20")
+    part = ("fill", str(store), "--testbed", "linear-20", "--workers", "1")
     assert showdown(*part) == [f"{store}: 4 of 4 cells are there"]
     collect([store], studies, folder)
     assert left(*everything) == [("linear-40", agent, 1, 12) for agent in agents]
-    assert left("measured") == [("linear-20", "lmcts", 1, 10)]
+    assert left("measured") == [("linear-20", "lints", 1, 10)]
     assert showdown(*part) == ["nothing of this is missing"]
-    assert showdown("missing") == [
+    assert CliRunner().invoke(app, ["missing", *where]).stdout.splitlines() == [
+        "linear-40 linucb: 12 runs",
         "linear-40 lints: 12 runs",
-        "linear-40 lmcts: 12 runs",
         "24 runs are missing",
     ]
 

@@ -116,7 +116,9 @@ def test_groups_of_any_size_play_the_same() -> None:
     same(*played)
 
 
-@pytest.mark.parametrize("name", ["lmcts", "pfghmcts", "blackjax:barker"])
+@pytest.mark.parametrize(
+    "name", ["lmcts", "pfghmcts", pytest.param("blackjax:barker", marks=pytest.mark.slow)]
+)
 def test_an_agent_that_draws_acts_as_alone_and_its_draws_are_repeated(name: str) -> None:
     """The engine's draws, one a round and many at the end, against `act` and `redraw` by hand."""
     policy, seed, rounds = AGENTS[name].build(), 3, 40
@@ -176,14 +178,14 @@ def test_results_do_not_depend_on_workers_or_on_how_the_run_is_cut(
 ) -> None:
     """Bit for bit, although other numbers of chains and other blocks are other programs."""
     agent = LinTS()
-    reference = simulate(TINY, agent, rounds=150, seeds=range(4), workers=1)
+    reference = simulate(TINY, agent, rounds=60, seeds=range(4), workers=1)
     for workers in (2, 4):
-        same(reference, simulate(TINY, agent, rounds=150, seeds=range(4), workers=workers))
+        same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=workers))
     monkeypatch.setattr(engine, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
-    same(reference, simulate(TINY, agent, rounds=150, seeds=range(4), workers=1))
-    for block in (64, 7):
+    same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=1))
+    for block in (25, 7):
         monkeypatch.setattr("feelgood.environment.MAX_BLOCK", block)
-        same(reference, simulate(TINY, agent, rounds=150, seeds=range(4), workers=1))
+        same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=1))
 
 
 def test_a_longer_run_begins_like_a_shorter_one() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from proofs import levels
 from proofs.energies import ROUNDING
 from proofs.levels import Check
-from proofs.targets import Problem, fed, flat, formula_of
+from proofs.targets import Problem, fed, flat, formula_of, quick_jit
 
 from feelgood.energy import Target
 from feelgood.policies.thompson import Thompson
@@ -23,7 +23,7 @@ def cache_checks(policy: Thompson, data: Problem, label: str) -> list[Check]:
     are cached then must be those of the new data.
     """
     keys = jax.random.split(levels.key_for(label), (3, CHAINS))
-    draw = eqx.filter_jit(lambda p, k, s: p.draw(k, s))
+    draw = quick_jit(lambda p, k, s: p.draw(k, s))
     half = data.rounds // 2
     state = policy.reserve(policy.init(keys[0], data.spec, (CHAINS,)), data.rounds)
     before = draw(policy, keys[1], fed(policy, state, data, range(half)))

@@ -19,6 +19,7 @@ from proofs.targets import (
     formula_of,
     learned,
     problem,
+    quick_jit,
     unflat,
 )
 from scipy import special
@@ -81,7 +82,7 @@ def energy_checks(
     memo = state.chain.memo
     no_luck = jnp.zeros((0, len(points)))
 
-    @eqx.filter_jit
+    @quick_jit
     def measure(swept: Thompson, state: Any, theta: Any, origin: Any) -> Any:
         target = Target.of(swept._energy_of(state), state.data, origin)
         carried = target.begin(memo, origin)
@@ -132,7 +133,7 @@ def bonus_of(formula: Formula, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return np.array(values), np.array(gradients).reshape(points.shape), np.array(distances)
 
 
-@eqx.filter_jit
+@quick_jit
 def _evaluate(evaluator: Evaluator, memo: Any, rows: Rows, theta: Any) -> Any:
     return evaluator.evaluate(memo, rows, theta, jnp.zeros((0,)))
 
@@ -180,7 +181,7 @@ def svrg_sum_checks(name: str, shared: bool, bernoulli: bool, batch: int = 1) ->
     tuning = Tuning(step=jnp.asarray(1.0 / steep), beta=jnp.asarray(1.0))
     noise = Noise(normal=jnp.zeros_like(at[0]), uniform=(jnp.arange(n)[None] + 0.5) / n)
 
-    @eqx.filter_jit
+    @quick_jit
     def step(policy: Thompson, chain: Any, target: Target) -> Any:
         chain = policy.kernel.refresh(chain._replace(theta=at[0]), target, tuning)
         return policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)[0].theta

@@ -5,6 +5,7 @@ whose inner product with the flat θ is the score of arm `a` in round `t`, for b
 """
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -32,6 +33,11 @@ SETTINGS: dict[str, Any] = {
     "batch": 8,
     "snapshot": 3,
 }
+
+
+#: Less optimisation: the programs of the proofs are compiled for longer than they run.
+QUICKLY = {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" else None
+quick_jit = functools.partial(eqx.filter_jit, compiler_options=QUICKLY)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -188,7 +194,7 @@ def unflat(theta: np.ndarray, spec: Spec) -> jax.Array:
     return jnp.asarray(leading.reshape(spec.dim, spec.blocks, *theta.shape[:-1]), jnp.float32)
 
 
-@eqx.filter_jit
+@quick_jit
 def _fed(policy: Thompson, state: Any, rounds: tuple[Any, ...]) -> Any:
     """The state after some rounds, in one program."""
 
@@ -284,7 +290,7 @@ class Ends(NamedTuple):
 def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: int) -> Ends:
     """`draws` rounds of inner steps of every chain, with no new data."""
     lanes = state.chain.theta.shape[-1]
-    draw = eqx.filter_jit(lambda p, k, s: p.draw(k, s))  # a new function: compiled as it is now
+    draw = quick_jit(lambda p, k, s: p.draw(k, s))  # a new function: compiled as it is now
     for i in range(draws):
         state = draw(policy, jax.random.split(jax.random.fold_in(key, i), lanes), strong(state))
     chain = state.chain

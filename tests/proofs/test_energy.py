@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +19,7 @@ from proofs.energies import (
     points_for,
     svrg_sum_checks,
 )
+from proofs.grids import slow_but
 from proofs.levels import require
 from proofs.targets import (
     SETTINGS,
@@ -28,6 +30,7 @@ from proofs.targets import (
     formula_of,
     learned,
     problem,
+    quick_jit,
     strong,
     unflat,
 )
@@ -63,7 +66,7 @@ def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
     require(energy_checks(policy, data, f"{name} {shared} {bernoulli}", CAPS[name]))
 
 
-@eqx.filter_jit
+@quick_jit
 def evaluate(target: Target, theta: Any, memo: Any, luck: Any) -> Any:
     return target.evaluate(theta, memo, luck)
 
@@ -165,11 +168,22 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
 # ---- estimates from batches -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("batch", [1, 7])
-@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-def test_svrg_estimates_sum_to_the_full_gradient(shared: bool, bernoulli: bool, batch: int) -> None:
+# Quick: both batches with each context and each loss.
+@pytest.mark.parametrize(
+    ("contexts", "loss", "batch"),
+    slow_but(
+        {
+            ("disjoint", "squared", 7),
+            ("disjoint", "bernoulli", 1),
+            ("shared", "squared", 1),
+            ("shared", "bernoulli", 7),
+        },
+        itertools.product(("disjoint", "shared"), ("squared", "bernoulli"), (1, 7)),
+    ),
+)
+def test_svrg_estimates_sum_to_the_full_gradient(contexts: str, loss: str, batch: int) -> None:
     """7 rounds a batch: the last one is longer, and the squared loss has its Σ x xᵀ at hand."""
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     require(svrg_sum_checks("svrgfglmcts", shared, bernoulli, batch))
 
 
@@ -183,7 +197,7 @@ def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> t
     state = learned(policy, data, chains)
     first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
     target = Target.of(policy._energy_of(state), state.data, first)
-    memo = eqx.filter_jit(Target.begin)(target, state.chain.memo, first)
+    memo = quick_jit(Target.begin)(target, state.chain.memo, first)
     _, gradient, _ = evaluate(target, theta, memo, luck)
     return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
 
@@ -224,7 +238,7 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
     return jax.lax.fori_loop(window[0], window[1], one, carry)
 
 
-play_compiled = eqx.filter_jit(play)
+play_compiled = quick_jit(play)
 
 
 def played_so_far(
@@ -327,7 +341,8 @@ def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("bandit", "name"), [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]
+    ("bandit", "name"),
+    slow_but([("linear-20", "fghmcts")], [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]),
 )
 def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     bandit: str, name: str, monkeypatch: pytest.MonkeyPatch
@@ -343,7 +358,7 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
         return target.value(theta, memo, luck)
 
     monkeypatch.setattr(Target, "value_or_bound", exact)
-    afresh = eqx.filter_jit(functools.partial(play))  # traced again, with what is patched
+    afresh = quick_jit(functools.partial(play))  # traced again, with what is patched
     without = played_so_far(policy, 400, [10, 400], bandit, afresh)
     for (state, seen), (other, same) in zip(with_bounds, without, strict=True):
         assert np.array_equal(seen.arms, same.arms)
@@ -421,8 +436,9 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     formula = formula_of(policy, data)
     state = learned(policy, data, 1)
     energy = policy._energy_of(state)
+    freeze = quick_jit(lambda p, s, e: p._frozen(s, e))
     for _ in range(20):
-        frozen, mode = policy._frozen(state, energy)
+        frozen, mode = freeze(policy, state, energy)
         state = eqx.tree_at(lambda s: s.mode, state, mode)
     assert state.mode is not None and frozen is not None
     theta = state.mode.theta

@@ -1,8 +1,6 @@
 """Limits: no bonus, a sharp bonus, no temperature; and what a round takes over from the last."""
 
 import dataclasses
-from collections.abc import Iterable
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 from proofs import levels
 from proofs.caches import cache_checks
+from proofs.grids import slow_but
 from proofs.laws import Gaussian, bonus_agent, proof_agent, two_dimensional
 from proofs.levels import require
 from proofs.targets import (
@@ -21,6 +20,7 @@ from proofs.targets import (
     flat,
     formula_of,
     learned,
+    quick_jit,
     starting_at,
     strong,
 )
@@ -35,11 +35,6 @@ LINEAR = TESTBEDS["linear-6"].build({"arms": 3})
 RUNS = 10
 
 
-def slow_but(quick: tuple[str, ...], names: Iterable[str]) -> list[Any]:
-    """All names; those that are not in `quick` as slow tests."""
-    return [n if n in quick else pytest.param(n, marks=pytest.mark.slow) for n in names]
-
-
 def equal_runs(one: Thompson, other: Thompson, label: str, rounds: int = 25) -> list[levels.Check]:
     """Both agents play the same arms on the same noise, in all but two of ten runs.
 
@@ -52,7 +47,8 @@ def equal_runs(one: Thompson, other: Thompson, label: str, rounds: int = 25) -> 
     return [levels.close(f"{label}: runs that differ", differ, 0.0, 2.0)]
 
 
-@pytest.mark.parametrize("name", slow_but(("lmcts", "pmalats", "hmcts", "svrglmcts"), PLAIN))
+# Quick: a kernel that follows the gradient, and the one whose force is frozen beside a bonus.
+@pytest.mark.parametrize("name", slow_but(("lmcts", "hmcts"), PLAIN))
 def test_no_weight_equals_no_bonus(name: str) -> None:
     """The registry leaves a bonus of weight 0 out; here it is kept and must not matter."""
     plain = agent(name, steps=4, batch=4)
@@ -114,7 +110,10 @@ def mode_of(formula: Formula) -> tuple[np.ndarray, float]:
     return best.x, float(best.fun)
 
 
-@pytest.mark.parametrize("name", slow_but((*PLAIN, "fgmalats", "sfghmcts"), ALL))
+# Quick: every kernel, one of them preconditioned, two with a bonus.
+@pytest.mark.parametrize(
+    "name", slow_but(("plmcts", "ulmcts", "svrglmcts", "fgmalats", "sfghmcts"), ALL)
+)
 def test_cold_chains_sit_at_the_mode(name: str) -> None:
     """Cooled down to β = 10⁴, every draw has L within 50/β of its minimum.
 
@@ -128,7 +127,7 @@ def test_cold_chains_sit_at_the_mode(name: str) -> None:
     mode, lowest = mode_of(formula)
     rng = levels.generator_for(f"cold {name}")
     state = starting_at(learned(policy, data, 64), mode + rng.normal(size=(64, 2)))
-    draw = eqx.filter_jit(lambda p, k, s: p.draw(k, s))
+    draw = quick_jit(lambda p, k, s: p.draw(k, s))
     for beta in COOLING:
         policy = eqx.tree_at(lambda p: p.beta, policy, jnp.asarray(beta))
         keys = jax.random.split(levels.key_for(f"cold {name} {beta}"), 64)
@@ -148,9 +147,8 @@ def test_the_mode_of_the_plain_target_is_the_ridge_estimate() -> None:
 # ---- from round to round --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", slow_but(("malats", "hmcts", "svrglmcts", "fgmalats", "fghmcts"), ALL)
-)
+# Quick: the kernels that cache something, on a target with all there is to cache.
+@pytest.mark.parametrize("name", slow_but(("svrglmcts", "fgmalats", "fghmcts"), ALL))
 def test_what_a_chain_caches_is_of_the_data_so_far(name: str) -> None:
     data = two_dimensional(shared=False, bernoulli=False)
     policy = bonus_agent(name, data, b=0.5, s=2.0, steps=5)
@@ -162,9 +160,10 @@ def test_chains_start_where_they_were() -> None:
     data = two_dimensional(shared=False, bernoulli=False)
     for name in PLAIN:
         policy = proof_agent(name, step=1e-6, steps=3, schedule="constant")
-        state = policy.draw(jax.random.key(levels.SEED), learned(policy, data))
+        draw = quick_jit(policy.draw)
+        state = draw(jax.random.key(levels.SEED), strong(learned(policy, data)))
         context = jnp.asarray(data.contexts[0])
         later = policy.update(state, context, jnp.asarray(0), jnp.asarray(1.0))
         np.testing.assert_array_equal(later.chain.theta, state.chain.theta)
-        again = policy.draw(jax.random.key(levels.SEED + 1), later)
+        again = draw(jax.random.key(levels.SEED + 1), strong(later))
         np.testing.assert_allclose(again.chain.theta, state.chain.theta, atol=0.05)

@@ -6,13 +6,16 @@ keep it; most must have moved and the filter must have had work.
 """
 
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from proofs import levels
+from proofs.grids import slow_but
 from proofs.levels import Check, require
+from proofs.targets import QUICKLY
 
 from feelgood import AGENTS, Spec
 from feelgood.policies.neural_mcmc import NeuralThompson, NeuralThompsonState
@@ -78,7 +81,7 @@ def checks(bonus: str, kernel: str, agent: NeuralThompson | None = None) -> list
     agent = agent or policy(bonus, kernel)
     state = learned(agent)
 
-    @jax.jit
+    @functools.partial(jax.jit, compiler_options=QUICKLY)
     @jax.vmap
     def run(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         chain = agent.kernel.init(theta[:, None], None)
@@ -118,8 +121,11 @@ def checks(bonus: str, kernel: str, agent: NeuralThompson | None = None) -> list
     return out
 
 
-@pytest.mark.parametrize("kernel", STEPS)
-@pytest.mark.parametrize("bonus", CAPS)
+# Quick: each kernel, one with the sharp and one with the smoothed bonus.
+@pytest.mark.parametrize(
+    ("bonus", "kernel"),
+    slow_but({("fg", "hmc"), ("sfg", "mala")}, itertools.product(CAPS, STEPS)),
+)
 def test_neural_metropolis_kernels_sample_the_target(bonus: str, kernel: str) -> None:
     require(checks(bonus, kernel))
 

@@ -4,50 +4,61 @@ Adjusted kernels of the grammar against numerical quadrature; unadjusted ones ag
 that hold in their own stationary law.
 """
 
-from collections.abc import Callable
-from typing import Any
+import itertools
 
 import pytest
+from proofs.grids import slow_but
 from proofs.laws import bonus_agent, quadrature_checks, stationarity_checks, two_dimensional
 from proofs.levels import require
-from proofs.targets import WITH_BONUS, agent
+from proofs.targets import WITH_BONUS, Problem, agent
 
 ADJUSTED = [name for name in WITH_BONUS if agent(name).kernel.adjusted]
 UNADJUSTED = [name for name in WITH_BONUS if not agent(name).kernel.adjusted]
-USUAL = {(False, False): "disjoint-squared", (True, True): "shared-bernoulli"}
-UNUSUAL = {(True, False): "shared-squared", (False, True): "disjoint-bernoulli"}
+TARGETS = ("disjoint", "shared"), ("squared", "bernoulli")
 
 
-def cases(names: list[str], quick: Callable[[str, bool], bool]) -> list[Any]:
-    """Every agent on every kind of target; not all of them are quick tests."""
-    return [
-        pytest.param(
-            name,
-            *target,
-            id=f"{name}-{text}",
-            marks=() if target in USUAL and quick(name, target[0]) else pytest.mark.slow,
-        )
-        for name in names
-        for target, text in (USUAL | UNUSUAL).items()
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "shared", "bernoulli"), cases(ADJUSTED, lambda name, shared: True)
-)
-def test_adjusted_kernels_sample_the_target(name: str, shared: bool, bernoulli: bool) -> None:
-    data = two_dimensional(shared, bernoulli)
+def problem_of(name: str, contexts: str, loss: str) -> tuple[Problem, str]:
+    """The data, and a label for them and the agent."""
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     label = f"{name}, shared {shared}, bernoulli {bernoulli}"
+    return two_dimensional(shared, bernoulli), label
+
+
+# Every kernel is quick on two kinds of target. Of the two, one has a sharp and one a smoothed cap,
+# and, where there is a preconditioner, one has it.
+@pytest.mark.parametrize(
+    ("name", "contexts", "loss"),
+    slow_but(
+        {
+            ("fgmalats", "disjoint", "squared"),
+            ("psfgmalats", "shared", "bernoulli"),
+            ("pfghmcts", "disjoint", "squared"),
+            ("sfghmcts", "shared", "bernoulli"),
+        },
+        itertools.product(ADJUSTED, *TARGETS),
+    ),
+)
+def test_adjusted_kernels_sample_the_target(name: str, contexts: str, loss: str) -> None:
+    data, label = problem_of(name, contexts, loss)
     require(quadrature_checks(bonus_agent(name, data), data, label))
 
 
 @pytest.mark.parametrize(
-    ("name", "shared", "bernoulli"),
-    cases(UNADJUSTED, lambda name, shared: shared == ("sfg" in name)),
+    ("name", "contexts", "loss"),
+    slow_but(
+        {
+            ("fglmcts", "disjoint", "squared"),
+            ("psfglmcts", "shared", "bernoulli"),
+            ("ufglmcts", "disjoint", "squared"),
+            ("usfglmcts", "shared", "bernoulli"),
+            ("svrgfglmcts", "disjoint", "squared"),
+            ("svrgsfglmcts", "shared", "bernoulli"),
+        },
+        itertools.product(UNADJUSTED, *TARGETS),
+    ),
 )
-def test_unadjusted_kernels_are_stationary(name: str, shared: bool, bernoulli: bool) -> None:
+def test_unadjusted_kernels_are_stationary(name: str, contexts: str, loss: str) -> None:
     """With a snapshot every step SVRG has no batch noise and is LMC."""
-    data = two_dimensional(shared, bernoulli)
-    label = f"{name}, shared {shared}, bernoulli {bernoulli}"
+    data, label = problem_of(name, contexts, loss)
     policy = bonus_agent(name, data, snapshot=1, batch=1)
     require(stationarity_checks(policy, data, label))
