@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from made_up import small_analysis
-from test_page_browser import CHROMIUM, Open, browser, open_page, see
+from test_page_browser import CHROMIUM, Open, browser, open_page, see, tooltips
 from test_posterior_page import results
 
 from feelgood.report.page import build_page
@@ -36,6 +36,10 @@ def test_the_error_along_the_run_and_the_correlations(open_page: Open) -> None:
             f"document.querySelectorAll('#posterior .chart')[{k}].textContent"
             ".includes('variance ratio')"
         )
+    said = tooltips(page, "posterior")
+    assert len(said) > 5
+    for text in said:
+        assert text.startswith("agent ") and "undefined" not in text and "NaN" not in text, text
     table = page.locator("#posterior table")
     assert "Spearman" in table.inner_text() and "+1.00" in table.inner_text()
     table.locator("th button").nth(1).click()
@@ -63,6 +67,7 @@ def test_the_figure_of_the_paper(open_page: Open) -> None:
 
 def test_the_figure_scrolls_on_a_phone(open_page: Open) -> None:
     page = open_page(width=390, height=844, scheme="dark")
+    page.locator("#problems-box summary").click()
     page.get_by_role("button", name="posteriors on linear-20").click()
     see(page, "draws")
     assert page.evaluate("document.documentElement.scrollWidth") == 390

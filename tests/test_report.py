@@ -3,8 +3,9 @@
 import dataclasses
 import json
 import re
+import resource
+import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -223,12 +224,17 @@ def test_more_results_get_coarser_curves(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_what_the_page_draws_is_valid_vega_lite() -> None:
     """The page does not check its charts itself: that would take most of its time."""
-    results = [*swept(), *few(), as_published("linucb", 10_000)]
+    results = [*swept()[:6], made_up("malats"), as_published("linucb", 10_000)]
+    results += [made_up("pfglmcts", settings={"lam": lam}) for lam in (0.0, 0.1)]
     data = page.page_data(results, find_comparisons(results))
-    specs = [spec for chart in data["charts"] for _, spec in chart["variants"]]
-    assert len(specs) > 30
-    for spec in specs:
-        alt.Chart.from_dict(spec, validate=True)
+    # Other variants differ in names of fields and in numbers.
+    specs = {(c["section"], c["title"]): c["variants"][-1][1] for c in data["charts"]}
+    assert {section for section, _ in specs} == {s.id for s in page.SECTIONS} - {
+        "posterior",
+        "draws",
+    }
+    for spec in specs.values():
+        alt.Root.validate(spec)
 
 
 def test_the_title_names_the_testbeds_that_are_shown() -> None:
@@ -463,12 +469,11 @@ def test_the_pages_files_are_in_the_package() -> None:
 
 
 @pytest.mark.slow
-def test_a_report_of_2000_series_takes_less_than_20_seconds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_report_of_2000_series_takes_less_than_20_seconds(tmp_path: Path) -> None:
     """From the store to the file: 20 agents × 25 weights × 4 testbeds.
 
-    Measured are this process' own seconds: the machine may be busy with other things.
+    Measured are the command's own seconds, for the machine may be busy with other things, in a
+    process of its own, for here all shapes are checked.
     """
     store = Store(tmp_path / "store")
     agents = [f"agent{i}" for i in range(20)]
@@ -478,11 +483,13 @@ def test_a_report_of_2000_series_takes_less_than_20_seconds(
                 settings = {"lam": 0.1 * k, "beta": 1.0}
                 level = 40.0 + 9 * i + k
                 result = made_up(agent, testbed, level=level, rounds=10_000, settings=settings)
-                cell = Cell(testbed, agent, settings, {"arms": 5}, 10_000, result.seeds)
+                cell = Cell(testbed, {"arms": 5}, agent, settings, 10_000, result.seeds)
                 store.put(cell, result)
-    started = time.process_time()
-    assert command(monkeypatch, "report", tmp_path / "store") == 0
-    taken = time.process_time() - started
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    arguments = ["report", str(tmp_path / "store")]
+    subprocess.run([sys.executable, "-m", "feelgood", *arguments], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    taken = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     text = (tmp_path / "store" / "report.html").read_text(encoding="utf-8")
     assert sum(map(len, data_of(text)["results"])) == 2000
     assert len(text) < 15e6

@@ -46,13 +46,14 @@
       : of(channel === "shape" ? data.shapes : data.dashes);
     return { domain: labels, range };
   }
+  const hasSignal = (spec, name) => (spec.params || []).some((param) => param.name === name);
   // The signals and tables of a chart that follow what is shown.
   function following(item, spec) {
     const signals = {};
     const filled = {};
     if (!item.entry.switched) return { signals, filled };
     signals.shown = shownLabels();
-    signals.focus = focus();
+    if (hasSignal(spec, "focus")) signals.focus = focus();
     const meta = spec.usermeta && spec.usermeta.values;
     if (!meta) return { signals, filled };
     const picks = picksOf(item.entry.section);
@@ -148,7 +149,7 @@
     state.hovered = label;
     const now = focus();
     for (const item of drawn)
-      if (item.made && item.entry.switched && item.made.view.signal("focus") !== now)
+      if (item.made && hasSignal(item.spec, "focus") && item.made.view.signal("focus") !== now)
         item.made.view.signal("focus", now).runAsync();
     for (const button of byId("agents").children) button.classList.toggle("out", button.label === now);
   }
@@ -227,7 +228,7 @@
   const PLACING = ["pick", "order", "best", "dark", "text", "agent"];
   function csvOf(item) {
     const all = tablesOf(item.spec);
-    const told = parts(item.spec).find((part) => part.encoding && part.encoding.tooltip && part.data
+    const told = parts(item.spec).findLast((part) => part.encoding && part.encoding.tooltip && part.data
       && all.includes(part.data.name));
     const name = told ? told.data.name : all[0];
     const fields = packedOf(name, state.problem).fields.filter((field) => !PLACING.includes(field));

@@ -47,6 +47,13 @@ def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> 
         .mark_circle(size=14, opacity=0.28, clip=style.switch)
         .encode(x=alt.X("regret:Q", title=title, scale=scale), y=y, color=style.plain_colour())
     )
+    if style.switch:
+        points = points.encode(
+            tooltip=[
+                alt.Tooltip("series:N", title="agent"),
+                alt.Tooltip("regret:Q", title="regret of one seed", format=",.4~g"),
+            ]
+        )
     rules = base.mark_rule(strokeWidth=3, clip=style.switch).encode(
         x=alt.X("low:Q", title=title, scale=scale),
         x2="high:Q",
