@@ -10,6 +10,7 @@ import hashlib
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ T = TypeVar("T")
 _OWN = __name__.partition(".")[0]
 #: A module that was read by us holds the SHA-256 of what was read under this name.
 DIGEST = "__feelgood_digest__"
+#: A name that can be written on a command line, in a list and in a study file.
+_NAME = re.compile(r"[\w.:-]+")
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
@@ -129,6 +132,12 @@ class Registry(Generic[T]):
         """Add a family; its names must be new, or its own from an earlier time."""
         before = self._families.get(family.label)
         same = before is not None and self._where(before) == self._where(family)
+        for name in family.names:
+            if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+                raise FeelgoodError(
+                    f"the {self.kind} name {name!r} is not allowed: use letters, digits, dashes, "
+                    "dots, colons and underscores."
+                )
         for name in (family.label, *family.names):
             owner = self._family_of(name) or self._families.get(name)
             if owner is not None and not (same and owner is before):
