@@ -6,13 +6,14 @@ import functools
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,9 @@ class Done:
     code: int
     out: str
     err: str
+    #: By the clock, and of the processor.
     seconds: float
+    work: float = 0.0
 
     @property
     def sentences(self) -> list[str]:
@@ -132,23 +135,29 @@ def forked(
     fault: Fault | None = None,
     prepare: Callable[[], None] | None = None,
     kill_after: float | None = None,
-    limit: float = 120.0,
-    **env: str,
+    limit: float = 300.0,
+    env: Mapping[str, str] | None = None,
 ) -> Done:
     """`feelgood WORDS` in a fork of this process: quick, because everything is imported."""
     told = tuple(map(str, words))
     paths = [cwd / f".{stream}-{os.getpid()}-{time.monotonic_ns()}" for stream in ("out", "err")]
     sys.stdout.flush()
     sys.stderr.flush()
-    began = time.monotonic()
+    began, before = time.monotonic(), _work()
     pid = os.fork()
     if pid == 0:
-        _be_the_command(told, cwd, paths, fault, prepare, env)
+        _be_the_command(told, cwd, paths, fault, prepare, env or {})
     try:
         code = _wait(pid, began, kill_after, limit, told)
     finally:
-        texts = [_text_of(path) for path in paths]
-    return Done(told, code, *texts, time.monotonic() - began)
+        out, err = (_text_of(path) for path in paths)
+    return Done(told, code, out, err, time.monotonic() - began, _work() - before)
+
+
+def _work() -> float:
+    """Seconds of the processor that finished children have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _text_of(path: Path) -> str:
@@ -163,7 +172,7 @@ def _be_the_command(
     paths: list[Path],
     fault: Fault | None,
     prepare: Callable[[], None] | None,
-    env: dict[str, str],
+    env: Mapping[str, str],
 ) -> None:
     """What the fork does; it never returns."""
     code = 70
@@ -225,9 +234,9 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "feelgood", *map(str, words)]
 
 
-def environment(fault: Fault | None = None, **env: str) -> dict[str, str]:
+def environment(fault: Fault | None = None, env: Mapping[str, str] | None = None) -> dict[str, str]:
     """Of a real process, with a fault in it."""
-    out = {**os.environ, **env}
+    out = {**os.environ, **(env or {})}
     if fault is not None:
         out[VARIABLE] = json.dumps(dataclasses.asdict(fault))
         out["TORTURE_ROOT"] = str(ROOT)
@@ -237,9 +246,9 @@ def environment(fault: Fault | None = None, **env: str) -> dict[str, str]:
     return out
 
 
-def started(*words: object, cwd: Path, fault: Fault | None = None, **env: str) -> Done:
+def started(*words: object, cwd: Path, fault: Fault | None = None) -> Done:
     """`feelgood WORDS` as a real process, to its end."""
-    began = time.monotonic()
+    began, before = time.monotonic(), _work()
     try:
         done = subprocess.run(
             command(*words),
@@ -250,12 +259,12 @@ def started(*words: object, cwd: Path, fault: Fault | None = None, **env: str) -
             check=False,
             timeout=300,
             stdin=subprocess.DEVNULL,
-            env=environment(fault, **env),
+            env=environment(fault),
         )
     except subprocess.TimeoutExpired:
         raise Wrong(f"feelgood {' '.join(map(str, words))[:200]} took more than 300 s") from None
-    seconds = time.monotonic() - began
-    return Done(tuple(map(str, words)), done.returncode, done.stdout, done.stderr, seconds)
+    seconds, work = time.monotonic() - began, _work() - before
+    return Done(tuple(map(str, words)), done.returncode, done.stdout, done.stderr, seconds, work)
 
 
 def work_here() -> None:
@@ -300,7 +309,7 @@ def work_here() -> None:
     def make(name: str, checkpoint_every: float, **options: Any) -> Engine:
         return Here(checkpoint_every)
 
-    running.make_engine = make
+    vars(running)["make_engine"] = make
 
 
 def study_run(folder: Path, fault: Fault | None = None, kill_after: float | None = None) -> Done:
@@ -312,6 +321,13 @@ def study_run(folder: Path, fault: Fault | None = None, kill_after: float | None
         kill_after=kill_after,
         prepare=work_here,
     )
+
+
+def without_vega() -> None:
+    """In a fork: pages without their drawing library, which takes long to put together."""
+    from feelgood.report import page
+
+    vars(page)["_vega"] = lambda: ""
 
 
 # ---- stores ---------------------------------------------------------------------------------

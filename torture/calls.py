@@ -18,6 +18,10 @@ from torture.arena import (
     study_run,
 )
 from torture.faults import Fault
+from torture.kills import Writer
+
+#: More calls than these no command makes that writes one file.
+FILE_CALLS = 8
 
 
 def calls_of(folder: Path, store: str = "store") -> list[str]:
@@ -35,7 +39,7 @@ def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
     count = len(names)
     places = list(range(1, count + 1))
     if short:
-        places = places[:: max(1, count // 6)]
+        places = places[5 :: count // 3]
     out = [
         Attack("calls", f"kill before call {n}, {names[n - 1]}", functools.partial(_kill, small, n))
         for n in places
@@ -48,13 +52,27 @@ def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
     out += [
         Attack("calls", f"real {who} {i}", functools.partial(_real, small, who, count))
         for i in range(1 if short else 12)
-        for who in ("parent", "worker")
+        for who in (("worker",) if short else ("parent", "worker"))
+    ]
+    writers = [(what, n) for what in Writer.WORDS for n in range(1, FILE_CALLS + 1)]
+    out += [
+        Attack("calls", f"{what}, kill before call {n}", functools.partial(_writer, small, what, n))
+        for what, n in (writers[3:4] if short else writers)
     ]
     return out
 
 
-def _fault(folder: Path, at: int, **options: str) -> Fault:
-    return Fault(str(folder / "store"), str(folder / "calls.log"), at=at, **options)
+def _writer(reference: Path, what: str, at: int, folder: Path, luck: random.Random) -> int:
+    """A command that writes one file."""
+    writer = Writer(what, reference, folder)
+    fault = Fault(str(folder / "o"), str(folder / "calls.log"), at=at)
+    struck = writer.strike(fault=fault)
+    writer.must_recover()
+    return int(struck)
+
+
+def _fault(folder: Path, at: int, who: str = "") -> Fault:
+    return Fault(str(folder / "store"), str(folder / "calls.log"), at=at, who=who)
 
 
 def _kill(reference: Path, at: int, folder: Path, luck: random.Random) -> int:

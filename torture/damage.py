@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from torture.arena import (
@@ -26,6 +27,7 @@ from torture.arena import (
     same_bits,
     scratch,
     study_run,
+    without_vega,
 )
 from torture.faults import Fault
 
@@ -114,6 +116,8 @@ HARM: dict[str, Harm] = {
     "deleted": lambda path, luck: path.unlink(),
     "mode 000": lambda path, luck: path.chmod(0),
 }
+#: How many of all there are in the short form.
+SHORT = 14
 #: What is no file any more: a sentence that names it will do, if it helps to take it away.
 NO_FILE = {"a folder", "a folder with a file", "a link to itself", "a link to nothing"}
 
@@ -211,13 +215,7 @@ def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
         out.append(Attack("damage", f"baselines, {name}", functools.partial(_baselines, name)))
     _program_cache(reference)
     if short:
-        luck = random.Random(1)
-        luck.shuffle(out)
-        seen: dict[str, int] = {}
-        for attack in out:
-            what = attack.name.split(",")[0]
-            seen[what] = seen.get(what, 0) + 1
-        out = [a for i, a in enumerate(out) if i % 16 == 0]
+        out = random.Random(1).sample(out, SHORT)
     return out
 
 
@@ -287,23 +285,16 @@ def _readers(folder: Path, whole: Path) -> None:
         table = pq.read_table(folder / "x.parquet", use_threads=False)
         wanted, shown = cells(whole), set(table["cell"].to_pylist())
         for cell in shown:
-            rows = table.filter(pa.compute.equal(table["cell"], cell))
+            rows = table.filter(pc.equal(table["cell"], cell))
             rows = rows.select(wanted[cell].column_names).combine_chunks()
             right = wanted[cell].replace_schema_metadata(None).combine_chunks()
             check(same_bits(rows, right), "export shows other numbers", done)
         if present - shown:
             check("left out" in done.err, "cells left out without a word", done)
-    page = forked("report", "store", "--out", "x.html", cwd=folder, prepare=_without_vega)
+    page = forked("report", "store", "--out", "x.html", cwd=folder, prepare=without_vega)
     page.must_be_civil()
     if page.code == 0 and "left out" in page.err:
         check("left out" in (folder / "x.html").read_text(), "the page does not say it", page)
-
-
-def _without_vega() -> None:
-    """The page without its drawing library, which takes long to read."""
-    from feelgood.report import page
-
-    page._vega = lambda: ""
 
 
 # ---- files outside a store ------------------------------------------------------------------
@@ -325,7 +316,7 @@ def _posterior(analysis: Path, file: str, name: str, folder: Path, luck: random.
         ("report", "a", "--out", "x.html"),
         ("plot", "a", "--chart", "draws", "--out", "x.svg"),
     ):
-        done = forked(*words, cwd=folder, prepare=_without_vega).must_be_civil()
+        done = forked(*words, cwd=folder, prepare=without_vega).must_be_civil()
         if done.code == 2:
             check(len(done.sentences) == 1, "not one sentence", done)
             check(" a" in done.sentences[0], "the folder is not named", done)
@@ -346,9 +337,9 @@ def _dataset(name: str, folder: Path, luck: random.Random) -> int:
             shutil.copy(data / one, folder / one)
     words = ("run", "financial", "uniform", "--rounds", "30", "--seeds", "2", "--json", "-")
     env = {"FEELGOOD_DATA": str(folder)}
-    right = _regrets(forked(*words, cwd=folder, **env).must_succeed())
+    right = _regrets(forked(*words, cwd=folder, env=env).must_succeed())
     _harm(name, folder / "financial.npz", luck)
-    done = forked(*words, cwd=folder, **env).must_be_civil()
+    done = forked(*words, cwd=folder, env=env).must_be_civil()
     check(done.code == 2 or _regrets(done) == right, "other numbers", done)
     if done.code == 2:
         check(len(done.sentences) == 1, "not one sentence", done)
@@ -363,7 +354,7 @@ def _program_cache(reference: Reference) -> None:
     place = reference.folder / "programs"
     if not (place / "right.json").exists():
         place.mkdir(parents=True, exist_ok=True)
-        done = forked(*RUN, cwd=place, FEELGOOD_CACHE=str(place / "cache")).must_succeed()
+        done = forked(*RUN, cwd=place, env={"FEELGOOD_CACHE": str(place / "cache")}).must_succeed()
         (place / "right.json").write_text(json.dumps(_regrets(done)))
 
 
@@ -373,7 +364,7 @@ def _programs(place: Path, name: str, folder: Path, luck: random.Random) -> int:
     for victim in [p for p in files if p.suffix != "" or p.stat().st_size > 64]:
         if victim.exists() and not victim.name.endswith("-atime"):
             _harm(name, victim, luck)
-    done = forked(*RUN, cwd=folder, FEELGOOD_CACHE=str(folder / "cache")).must_succeed()
+    done = forked(*RUN, cwd=folder, env={"FEELGOOD_CACHE": str(folder / "cache")}).must_succeed()
     check(_regrets(done) == json.loads((place / "right.json").read_text()), "other numbers", done)
     return 1
 

@@ -143,8 +143,8 @@ def install(fault: Fault) -> None:
         wrap(name, 0)
     for name in ("replace", "rename", "link"):
         wrap(name, 1)
-    io.open = builtins.open = opened  # type: ignore[assignment]
-    Path.touch = _touch  # type: ignore[method-assign]
+    io.open = builtins.open = opened
+    setattr(Path, "touch", _touch)  # noqa: B010
 
 
 def _touch(path: Path, mode: int = 0o666, exist_ok: bool = True) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from torture.arena import SMALL, Attack, Done, Reference, check, forked, started
 
-#: Seconds within which a mistake must be found.
-PROMPT = 30.0
+#: Seconds of the processor within which a mistake must be found, wherever it is.
+PROMPT = 10.0
 RUN = ("run", "linear-20", "lints", "--rounds", "20", "--seeds", "1")
 
 
@@ -65,7 +65,7 @@ def _refused(
         check(lines[-1].startswith("feelgood:"), "more after the sentence", case.name, done)
         check(len(done.sentences[0]) < 1500, "a sentence without end", case.name, done)
     check("pickle" not in said, "advice to load pickles", case.name, done)
-    check(done.seconds < PROMPT, "slow", f"{done.seconds:.0f} s", case.name, done)
+    check(done.work < PROMPT, "slow", f"{done.work:.0f} s", case.name, done)
     check(not (folder / "o").exists() or not list((folder / "o").iterdir()), "wrote", case.name)
     return 1
 
@@ -486,7 +486,7 @@ def _mutated() -> Iterator[Case]:
                 del content[at : at + luck.randint(1, 9)]
             else:
                 content[at:at] = content[at : at + luck.randint(1, 40)]
-        words = ("study", "show", "bad.toml", "--store", "store")
+        words: tuple[str, ...] = ("study", "show", "bad.toml", "--store", "store")
         yield Case(f"study file changed at random, {i}", words, {"bad.toml": bytes(content)}, True)
     for i in range(20):
         raw = bytearray(table.encode())
@@ -500,7 +500,8 @@ def _mutated() -> Iterator[Case]:
 
 
 def _tables() -> Iterator[Case]:
-    words = ("run", "t.csv", "uniform", "--label", "y", "--rounds", "5", "--seeds", "1")
+    words: tuple[str, ...] = ("run", "t.csv", "uniform", "--label", "y")
+    words += ("--rounds", "5", "--seeds", "1")
     rows = b"a,y\n" + b"".join(b"%d,%s\n" % (i, b"uv"[i % 2 : i % 2 + 1]) for i in range(20))
     texts: dict[str, tuple[bytes, bool]] = {
         "empty": (b"", False),
@@ -627,8 +628,7 @@ def _plugins() -> Iterator[Case]:
     }
     for name, (text, perhaps) in texts.items():
         content = text if isinstance(text, bytes) else text.encode()
-        words = (*RUN, "--plugin", "mine.py")
-        yield Case(f"plug-in: {name}", words, {"mine.py": content}, perhaps)
+        yield Case(f"plug-in: {name}", (*RUN, "--plugin", "mine.py"), {"mine.py": content}, perhaps)
     study = _study(plugins='["mine.py"]')
     for name in ("raises", "raises without a word", "sys.exit", "syntax error", "SystemExit"):
         content = str(texts[name][0]).encode()

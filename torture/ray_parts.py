@@ -87,7 +87,7 @@ def _kill_part(reference: Path, part: str, folder: Path, luck: random.Random) ->
             cwd=folder,
             stdout=output,
             stderr=output,
-            env=environment(RAY_TMPDIR=temporary),
+            env=environment(env={"RAY_TMPDIR": temporary}),
         )
     family: dict[int, str] = {}
     try:

@@ -104,8 +104,8 @@ class FolderCheckpoints:
                     arrays = {name: saved[name] for name in saved.files}
             if COST in arrays:
                 # The file that was saved last knows the most.
-                found = Cost(*map(float, arrays.pop(COST)))
-                self.before = max(self.before, found, key=lambda cost: cost.seconds)
+                spent = Cost(*map(float, arrays.pop(COST)))
+                self.before = max(self.before, spent, key=lambda cost: cost.seconds)
             return arrays
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
             return None
