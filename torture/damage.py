@@ -117,7 +117,7 @@ HARM: dict[str, Harm] = {
     "mode 000": lambda path, luck: path.chmod(0),
 }
 #: How many of all there are in the short form.
-SHORT = 14
+SHORT = 10
 #: What is no file any more: a sentence that names it will do, if it helps to take it away.
 NO_FILE = {"a folder", "a folder with a file", "a link to itself", "a link to nothing"}
 

@@ -35,7 +35,7 @@ def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
     small = reference.small
     cases = [*_lines(), *_settings(), *_studies(), *_tables(), *_plugins(), *_mutated()]
     if short:
-        cases = cases[::8]
+        cases = cases[::12]
     out = [Attack("inputs", c.name, functools.partial(_refused, small, c, forked)) for c in cases]
     if not short:
         out += [
