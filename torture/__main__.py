@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -108,15 +109,14 @@ def _run(
         pid, _ = os.waitpid(-1, os.WNOHANG)
         if not pid:
             time.sleep(0.005)
-            for late, (number, attack, _, began) in running.items():
+            for late, (_, _, _, began) in running.items():
                 if time.monotonic() - began > LIMIT:
-                    print(f"{attack.kind}:{number} does not end", flush=True)
-                    os.kill(late, 9)
+                    os.kill(late, signal.SIGKILL)
             continue
         if pid not in running:
             continue
         number, attack, answer, _ = running.pop(pid)
-        told = {"wrong": "the attack's own process died"}
+        told = {"wrong": "the attack did not end in time, or its own process died"}
         if answer.exists():
             told = json.loads(answer.read_text())
             answer.unlink()
