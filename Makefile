@@ -8,13 +8,14 @@ BENCH_VENV := bench/.venv
 BENCH_STAMP := $(BENCH_VENV)/.installed
 PIP_FLAGS := --quiet --disable-pip-version-check
 
-.PHONY: help setup demo results test test-all lint bench docs lock clean
+.PHONY: help setup demo results test test-all torture lint bench docs lock clean
 
 help:
 	@echo "make demo      part of the paper's main table in 2 minutes: ours beside theirs, and a page"
 	@echo "make results   the pages in docs/results/ from results/, and what was run since"
 	@echo "make test      lint, types and the quick tests"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make torture   20 minutes of kills, damage, full disks and malformed input"
 	@echo "make bench     speed beside the released package (long: see bench/README.md)"
 	@echo "make docs      renew docs/commands.md from the program"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
@@ -58,6 +59,10 @@ test: lint
 test-all: test
 	$(BIN)/python -m pytest -m slow
 
+# TORTURE: kinds and options, such as 'calls --only 17'; see 'python -m torture --help'.
+torture: $(STAMP)
+	$(BIN)/python -m torture --minutes 20 $(TORTURE)
+
 # The released package asks for far more than its linear agents use, hence --no-deps.
 $(BENCH_STAMP): bench/requirements.txt bench/peer-requirements.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
@@ -81,4 +86,4 @@ lock:
 clean:
 	rm -rf $(VENV) .venv-lock $(BENCH_VENV) results-demo build dist
 	rm -rf .mypy_cache .pytest_cache .ruff_cache
-	find src tests bench showdown -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests bench showdown torture -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 There is none here: `PRETEND` makes the engine behave as if there were one.
 """
 
+import datetime
 import importlib
 import os
 import shutil
@@ -27,6 +28,7 @@ from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines import Event, LocalEngine, Note
 from feelgood.studies.engines.base import in_words
+from feelgood.studies.execute import execute
 from feelgood.studies.running import Watcher, run_study
 from feelgood.studies.spec import Study, plan_cells
 from feelgood.testbeds import Linear
@@ -102,6 +104,35 @@ def test_a_checkpoint_of_another_version_or_layout_counts_as_absent(
         kept[0][resuming.LAYOUT] = np.asarray("as it was")
     np.testing.assert_array_equal(play(kept), regret)
     assert (kept.saves == before) == (change == "none"), "what is finished is not saved again"
+
+
+def test_the_seconds_of_a_resumed_cell_are_those_of_all_its_work(tmp_path: Path) -> None:
+    (cell,) = plan_cells("linear-20", "uniform", rounds=600, seeds=1)
+    batch = Batch((cell,))
+
+    class Stop(Exception):
+        """In the middle."""
+
+    def interrupt(count: int) -> None:
+        raise Stop
+
+    def now() -> datetime.datetime:
+        return datetime.datetime.now(datetime.UTC)
+
+    began = now()
+    for _ in range(2):
+        with pytest.raises(Stop):
+            list(execute(batch, FolderCheckpoints(tmp_path, every=0.0), interrupt))
+    idle, nap = now(), 0.3
+    time.sleep(nap)  # nobody works on it: this does not count
+    ((_, result),) = execute(batch, FolderCheckpoints(tmp_path), lambda count: None)
+    assert began < datetime.datetime.fromisoformat(result.provenance["started"]) < idle
+    seconds = result.provenance["duration_s"]
+    assert result.run_s + result.compile_s <= seconds <= (now() - began).total_seconds() - nap
+    # What is finished has cost what it has cost.
+    ((_, again),) = execute(batch, FolderCheckpoints(tmp_path), lambda count: None)
+    assert again.run_s > result.run_s / 2 and again.compile_s >= result.compile_s
+    assert again.provenance["started"] == result.provenance["started"]
 
 
 @pytest.mark.parametrize("where", [0, 40, -40])

@@ -1,9 +1,6 @@
-"""A study survives anything: kill -9, damaged files, a full disk, company."""
+"""A study survives anything: damaged files, a full disk, company; see test_torture.py for kills."""
 
 import io
-import os
-import random
-import signal
 import subprocess
 import sys
 import time
@@ -18,7 +15,6 @@ from feelgood.parquet import read_parquet
 from feelgood.studies import Store, read_study
 from feelgood.studies.store import PROVENANCE
 
-KILLS = 20
 STUDY = """
 rounds = 3000
 seeds = 4
@@ -80,44 +76,11 @@ def assert_same_bytes(one: dict[str, pa.Table], other: dict[str, pa.Table]) -> N
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
-    """The study run in one go, and the seconds that took with its programs compiled."""
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The study run in one go."""
     file = write_study(tmp_path_factory.mktemp("undisturbed"))
     assert run(file).returncode == 0
-    again = write_study(tmp_path_factory.mktemp("timed"))
-    began = time.monotonic()
-    assert run(again).returncode == 0
-    return file, time.monotonic() - began
-
-
-def test_kill_9_at_twenty_random_moments(undisturbed: tuple[Path, float], tmp_path: Path) -> None:
-    """At any instant, from the start of the process on; some hit a worker instead."""
-    reference, seconds = undisturbed
-    file = write_study(tmp_path)
-    luck = random.Random()
-    kills = 0
-    while kills < KILLS:
-        process = subprocess.Popen(
-            command(file, "--checkpoint-every", "0"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            process.wait(timeout=luck.uniform(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            victims = _workers(process.pid) if luck.random() < 0.2 else []
-            os.kill(luck.choice(victims) if victims else process.pid, signal.SIGKILL)
-            kills += 1
-            if not victims:
-                process.wait()
-                continue
-            process.wait(timeout=300)  # the worker was replaced
-        if process.returncode == 0:
-            # It ended before we struck, and everything is there: start over for the next kills.
-            assert_same_bytes(arrays(file), arrays(reference))
-            file = write_study(tmp_path / str(kills))
-    assert run(file).returncode == 0
-    assert_same_bytes(arrays(file), arrays(reference))
+    return file
 
 
 def _workers(parent: int) -> list[int]:
@@ -128,8 +91,8 @@ def _workers(parent: int) -> list[int]:
     return [int(pid) for pid in listing.stdout.split()]
 
 
-def test_finished_cells_are_not_run_again(undisturbed: tuple[Path, float]) -> None:
-    file, _ = undisturbed
+def test_finished_cells_are_not_run_again(undisturbed: Path) -> None:
+    file = undisturbed
     store = Store(read_study(file).store, create=False)
     before = {p: p.stat().st_mtime_ns for p in store.cells_folder.iterdir()}
     done = run(file)
@@ -138,9 +101,8 @@ def test_finished_cells_are_not_run_again(undisturbed: tuple[Path, float]) -> No
 
 
 def test_a_file_cut_in_half_is_named_set_aside_and_run_again(
-    undisturbed: tuple[Path, float], tmp_path: Path
+    undisturbed: Path, tmp_path: Path
 ) -> None:
-    reference, _ = undisturbed
     file = write_study(tmp_path)
     assert run(file).returncode == 0
     store = Store(read_study(file).store, create=False)
@@ -155,13 +117,12 @@ def test_a_file_cut_in_half_is_named_set_aside_and_run_again(
     assert kept.read_bytes() == whole[: len(whole) // 2]
     assert {p: p.stat().st_mtime_ns for p in others} == others
     # Alone in its batch now, the cell's numbers agree; its last bits need not.
-    a, b = arrays(file)[victim.stem], arrays(reference)[victim.stem]
+    a, b = arrays(file)[victim.stem], arrays(undisturbed)[victim.stem]
     np.testing.assert_allclose(a["final_regret"], b["final_regret"], rtol=1e-3)
 
 
-def test_a_flipped_byte_is_found(undisturbed: tuple[Path, float], tmp_path: Path) -> None:
-    reference, _ = undisturbed
-    source = Store(read_study(reference).store, create=False)
+def test_a_flipped_byte_is_found(undisturbed: Path, tmp_path: Path) -> None:
+    source = Store(read_study(undisturbed).store, create=False)
     copy = tmp_path / "store"
     subprocess.run(["cp", "-r", str(source.path), str(copy)], check=True)
     store = Store(copy, create=False)
@@ -174,8 +135,7 @@ def test_a_flipped_byte_is_found(undisturbed: tuple[Path, float], tmp_path: Path
     assert not victim.exists()
 
 
-def test_two_processes_share_one_store(undisturbed: tuple[Path, float], tmp_path: Path) -> None:
-    reference, _ = undisturbed
+def test_two_processes_share_one_store(undisturbed: Path, tmp_path: Path) -> None:
     file = write_study(tmp_path)
     pair = [
         subprocess.Popen(command(file, "--workers", "1"), stderr=subprocess.PIPE, text=True)
@@ -184,15 +144,12 @@ def test_two_processes_share_one_store(undisturbed: tuple[Path, float], tmp_path
     for process in pair:
         _, errors = process.communicate(timeout=300)
         assert process.returncode == 0, errors
-    assert_same_bytes(arrays(file), arrays(reference))
+    assert_same_bytes(arrays(file), arrays(undisturbed))
     manifest = (read_study(file).store / "manifest.jsonl").read_text().splitlines()
     assert len(manifest) == 1 + len(arrays(file))
 
 
-def test_a_full_disk_stops_the_study_with_one_sentence(
-    undisturbed: tuple[Path, float], tmp_path: Path
-) -> None:
-    reference, _ = undisturbed
+def test_a_full_disk_stops_the_study_with_one_sentence(undisturbed: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=48k", "tmpfs", str(disk)]
@@ -211,7 +168,7 @@ def test_a_full_disk_stops_the_study_with_one_sentence(
         grow = ["mount", "-o", "remount,size=64m", str(disk)]
         subprocess.run(grow, check=True, capture_output=True)
         assert run(file).returncode == 0
-        assert_same_bytes(arrays(file), arrays(reference))
+        assert_same_bytes(arrays(file), arrays(undisturbed))
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=True, capture_output=True)
 

@@ -92,7 +92,13 @@ def baselines() -> tuple[Baseline, ...]:
     """
     from feelgood.parquet import read_parquet
 
-    return tuple(_read(read_parquet(FILE.read_bytes()).to_pylist()))
+    try:
+        return tuple(_read(read_parquet(FILE.read_bytes()).to_pylist()))
+    except Exception as error:  # of a damaged file anything may be wrong
+        raise FeelgoodError(
+            f"the shipped results in {FILE} cannot be read ({type(error).__name__}): install the "
+            "package again."
+        ) from error
 
 
 def _read(rows: Sequence[dict[str, Any]]) -> Iterator[Baseline]:

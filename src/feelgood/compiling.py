@@ -31,6 +31,12 @@ ONCE: Options = (("xla_backend_optimization_level", "0"), *_WHOLE)
 
 _lock = threading.Lock()
 _programs: OrderedDict[Any, Any] = OrderedDict()
+_spent = 0.0
+
+
+def seconds_spent() -> float:
+    """What compiling has taken in this process so far."""
+    return _spent
 
 
 def in_own_precision(function: Callable[P, T]) -> Callable[P, T]:
@@ -121,6 +127,7 @@ def compiled(
 
     `effort` is `ONCE`, `BRIEFLY` or, by default, `LONG`: all that makes a program faster.
     """
+    global _spent  # noqa: PLW0603
     shapes = jax.tree.map(_shape_of, args)
     leaves, structure = jax.tree.flatten(shapes)
     key = (function, structure, tuple((x.shape, x.dtype, x.weak_type) for x in leaves))
@@ -133,6 +140,7 @@ def compiled(
             lowered = jax.jit(function, donate_argnums=donate).lower(*shapes)
             program = _compile(lowered, effort if jax.default_backend() == "cpu" else ())
         seconds = time.perf_counter() - start
+        _spent += seconds
         _programs[key] = program
         while len(_programs) > _PROGRAMS_KEPT:
             _programs.popitem(last=False)

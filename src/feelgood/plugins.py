@@ -25,11 +25,23 @@ def load_plugins(plugins: Sequence[str] | None) -> None:
                 importlib.import_module(plugin)
         except FeelgoodError:
             raise
-        except Exception as error:
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a file that ends the program is no plug-in
             raise FeelgoodError(
-                f"plugin '{plugin}' could not be imported ({said}): mend it or leave it out."
+                f"plugin '{plugin}' could not be imported ({_said(error)}): mend it or leave it "
+                "out."
             ) from error
+
+
+def _said(error: BaseException) -> str:
+    """An error of somebody's code in one line."""
+    kind = type(error).__name__
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        return kind
+    return f"{kind}: {text}" if text else kind
 
 
 def _load_file(plugin: str) -> None:

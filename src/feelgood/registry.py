@@ -8,6 +8,7 @@ names it knows through `parse`, so that adding one is one decorator in one file.
 import dataclasses
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -16,6 +17,9 @@ from feelgood.settings import Setting, check_settings, settings_of
 from feelgood.sources import place_of, source_digest
 
 T = TypeVar("T")
+
+#: A name that can be written on a command line, in a list and in a study file.
+_NAME = re.compile(r"[\w.:-]+")
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
@@ -80,6 +84,12 @@ class Registry(Generic[T]):
         """Add a family; its names must be new, or its own from an earlier time."""
         before = self._families.get(family.label)
         same = before is not None and self._where(before) == self._where(family)
+        for name in family.names:
+            if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+                raise FeelgoodError(
+                    f"the {self.kind} name {name!r} is not allowed: use letters, digits, dashes, "
+                    "dots, colons and underscores."
+                )
         for name in (family.label, *family.names):
             owner = self._family_of(name) or self._families.get(name)
             if owner is not None and not (same and owner is before):

@@ -49,6 +49,8 @@ def _challenger(plugin: str, agent: str | None) -> str:
     from feelgood.running import AGENTS
 
     if Path(plugin).suffix != ".py" and plugin in AGENTS:
+        if agent not in (None, plugin):
+            raise FeelgoodError(f"--agent is for a file of yours, and '{plugin}' is an agent.")
         return plugin
     before = set(AGENTS.names(more=True))
     load_plugins([plugin])

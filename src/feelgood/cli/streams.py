@@ -11,6 +11,9 @@ from typing import Any
 
 from feelgood.errors import FeelgoodError
 
+#: The longest error message; what was given may be longer than anybody reads.
+MOST_SIGNS = 1_200
+
 
 class SturdyStream:
     """A text stream that goes on after its reader has left.
@@ -82,13 +85,25 @@ def run_with_sturdy_streams(app: Callable[[], object]) -> int:
         try:
             code = _code_of(app)
             sys.stdout.flush()
-        except FeelgoodError as error:
-            errors.print(f"feelgood: {error}", style="red", markup=False)
+        except (FeelgoodError, OSError) as error:
+            errors.print(f"feelgood: {_sentence(error)}", style="red", markup=False)
             code = 2
         sys.stderr.flush()
         return code
     finally:
         sys.stdout, sys.stderr = given
+
+
+def _sentence(error: Exception) -> str:
+    """What was wrong, on one line, without signs that a terminal would obey."""
+    text = str(error)
+    if isinstance(error, OSError):
+        # Of a path that was given: too long, not allowed, a loop of links.
+        where = "a file" if error.filename is None else f"'{error.filename}'"
+        text = f"cannot use {where} ({error.strerror or error}): check the path."
+    line = "".join(sign if sign.isprintable() else " " for sign in text)
+    half = MOST_SIGNS // 2
+    return line if len(line) <= MOST_SIGNS else f"{line[:half]} … {line[-half:]}"
 
 
 def _code_of(app: Callable[[], object]) -> int:

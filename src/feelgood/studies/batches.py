@@ -221,6 +221,12 @@ def _written(store: Store) -> Iterator[tuple[Path, list[tuple[str, ...]]]]:
         yield file, batches
 
 
+def tidy(store: Store) -> None:
+    """Remove what finished batches and killed processes have left."""
+    with store.lock:
+        _tidied(store, store.present())
+
+
 def _tidied(store: Store, present: set[str]) -> list[tuple[str, ...]]:
     """The batches that are not finished; what others have left is removed. Under the lock.
 

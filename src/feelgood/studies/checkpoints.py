@@ -1,5 +1,6 @@
 """Progress of one batch on disk, so that a killed run goes on from its last segment."""
 
+import dataclasses
 import hashlib
 import io
 import time
@@ -10,12 +11,24 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from feelgood import compiling
 from feelgood.studies import atomic
 
 #: Saving may take this share of the time at most.
 SHARE = 0.05
 #: Bytes of a SHA-256, and bytes that are read at a time.
 DIGEST, CHUNK = 32, 16 * 2**20
+#: Under this name it is saved what the progress has cost.
+COST = "cost"
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """When some work began, and the seconds that it took, in all and to compile."""
+
+    started: float
+    seconds: float
+    compile_s: float
 
 
 class _Hashed:
@@ -45,6 +58,9 @@ class FolderCheckpoints:
 
     A group is saved when `every` seconds have passed since the last time, and less often where
     saving is slow. A file that is damaged counts as absent: its group starts again.
+
+    Each file tells what all groups have cost until then, so that a run that goes on knows what
+    was spent before it.
     """
 
     def __init__(self, folder: Path, every: float = 20.0) -> None:
@@ -52,6 +68,17 @@ class FolderCheckpoints:
         self.every = every
         self._next: dict[str, float] = {}
         self._prefix = ""
+        #: What earlier runs have spent whose progress was loaded.
+        self.before = Cost(time.time(), 0.0, 0.0)
+        self._began, self._compiled = time.monotonic(), compiling.seconds_spent()
+
+    @property
+    def cost(self) -> Cost:
+        """What it took to come so far, in this run and in those before."""
+        seconds = time.monotonic() - self._began
+        compile_s = compiling.seconds_spent() - self._compiled
+        before = self.before
+        return Cost(before.started, before.seconds + seconds, before.compile_s + compile_s)
 
     def of(self, part: str) -> "FolderCheckpoints":
         """The same folder, under names that start with `part`."""
@@ -74,8 +101,13 @@ class FolderCheckpoints:
                     return None
                 file.seek(DIGEST)
                 with np.load(file, allow_pickle=False) as saved:
-                    return {name: saved[name] for name in saved.files}
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+                    arrays = {name: saved[name] for name in saved.files}
+            if COST in arrays:
+                # The file that was saved last knows the most.
+                spent = Cost(*map(float, arrays.pop(COST)))
+                self.before = max(self.before, spent, key=lambda cost: cost.seconds)
+            return arrays
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
             return None
 
     def _key(self, group: int) -> str:
@@ -94,7 +126,8 @@ class FolderCheckpoints:
         def fill(file: IO[bytes]) -> None:
             file.write(bytes(DIGEST))
             body = _Hashed(file)
-            np.savez(cast(IO[bytes], body), allow_pickle=False, **arrays)
+            cost = np.array(dataclasses.astuple(self.cost))
+            np.savez(cast(IO[bytes], body), allow_pickle=False, **{**arrays, COST: cost})
             file.seek(0)
             file.write(body.sha256.digest())
 

@@ -5,7 +5,6 @@ import datetime
 import functools
 import platform
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -48,7 +47,7 @@ def execute(
 
         watch = posterior_watch(first.posterior_every, first.testbed, testbed)
     for part, cells in enumerate(_parts(batch)):
-        began = time.time()
+        progress_of_part = checkpoints.of(str(part))
         policies = [AGENTS[c.agent].build(c.settings) for c in cells[0]]
         seeds = [seed for column in cells for seed in column[0].seeds]
         outcome = simulate(
@@ -58,14 +57,18 @@ def execute(
             seeds=seeds,
             progress=progress,
             workers=1,  # the same work for the same bits, whatever the machine; see `engines`
-            checkpoints=checkpoints.of(str(part)),
+            checkpoints=progress_of_part,
             notify=notify,
             along=watch,
         )
         chains = len(policies) * len(seeds)
+        # Of a run that went on from checkpoints, also what it took to come so far.
+        before, cost = progress_of_part.before, progress_of_part.cost
+        compile_s = before.compile_s + outcome.compile_s
+        run_s = before.seconds - before.compile_s + outcome.run_s
         stamp = provenance() | {
-            "started": datetime.datetime.fromtimestamp(began, datetime.UTC).isoformat(),
-            "duration_s": time.time() - began,
+            "started": datetime.datetime.fromtimestamp(cost.started, datetime.UTC).isoformat(),
+            "duration_s": cost.seconds,
             "batch": batch.id,
             "batch_chains": chains,
         }
@@ -94,8 +97,8 @@ def execute(
                         posterior=measured and measured.seeds(slice(low, high)),
                         diverged_at=outcome.diverged_at[g, low:high],
                         # The cell's share, so that the seconds of a batch's cells add up to it.
-                        compile_s=outcome.compile_s * len(cell.seeds) / chains,
-                        run_s=outcome.run_s * len(cell.seeds) / chains,
+                        compile_s=compile_s * len(cell.seeds) / chains,
+                        run_s=run_s * len(cell.seeds) / chains,
                         provenance=stamp,
                     ),
                 )

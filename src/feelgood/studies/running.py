@@ -1,5 +1,6 @@
 """Run a study: plan what is missing, hand it to an engine, keep count."""
 
+import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
@@ -8,7 +9,8 @@ from typing import Any
 
 from feelgood.arguments import parse_name, parse_number, parse_whole
 from feelgood.errors import FeelgoodError, shown
-from feelgood.studies.batches import Batch, Claim, plan
+from feelgood.studies import atomic
+from feelgood.studies.batches import Batch, Claim, plan, tidy
 from feelgood.studies.engines import (
     Engine,
     Failed,
@@ -106,6 +108,8 @@ def run_study(
             failures = _Run(study, place, runner, watch).go()
     else:
         watch.planned([], len(study.cells), len(study.cells))
+    with contextlib.suppress(atomic.LostWrite):  # a finished store may be one to read only
+        tidy(place)
     left = {cell.id for cell in study.cells} - place.present()
     return StudyOutcome(len(study.cells) - len(left), len(left), failures)
 

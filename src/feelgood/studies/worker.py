@@ -19,10 +19,10 @@ import time
 import traceback
 from typing import Any, TextIO
 
+from feelgood.studies.engines.base import MARK
+
 #: Seconds between two reports of progress.
 REPORT_EVERY = 0.2
-#: What stands before a message, and in nothing that a program prints of itself.
-MARK = "\x1efeelgood\x1e"
 
 
 def _messages(channel: TextIO) -> Any:

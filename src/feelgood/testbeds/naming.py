@@ -13,7 +13,7 @@ def register_numbered(
     prefix: str, field: str, examples: tuple[str, ...]
 ) -> Callable[[type[Testbed]], type[Testbed]]:
     """Register a testbed class under `prefix-NUMBER`, where the number sets the field `field`."""
-    pattern = re.compile(rf"{prefix}-(\d+(?:\.\d+)?)")
+    pattern = re.compile(rf"{prefix}-(\d+(?:\.\d+)?)", re.ASCII)
 
     def decorate(cls: type[Testbed]) -> type[Testbed]:
         doc = (cls.__doc__ or prefix).strip().splitlines()[0]

@@ -7,6 +7,9 @@ from pathlib import Path
 from feelgood.errors import FeelgoodError
 from feelgood.studies.batches import Batch
 
+#: What stands before a worker's message, and in nothing that a program prints of itself.
+MARK = "\x1efeelgood\x1e"
+
 
 @dataclasses.dataclass(frozen=True)
 class Event:

@@ -16,6 +16,7 @@ from feelgood.errors import FeelgoodError
 from feelgood.grouping import usable_cores
 from feelgood.studies.batches import Batch
 from feelgood.studies.engines.base import (
+    MARK,
     Engine,
     Event,
     Failed,
@@ -24,7 +25,6 @@ from feelgood.studies.engines.base import (
     Note,
     Progress,
 )
-from feelgood.studies.worker import MARK
 
 #: How often the first worker is started, when something kills it while it starts.
 STARTS = 3

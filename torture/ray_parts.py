@@ -1,0 +1,123 @@
+"""Ray's parts killed in the middle of a study: the driver, a worker, the raylet, the GCS."""
+
+import contextlib
+import functools
+import importlib.util
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from torture.arena import (
+    LONG,
+    Attack,
+    Reference,
+    Skipped,
+    check,
+    command,
+    environment,
+    must_be_whole,
+    new_study,
+    started,
+)
+
+#: What a part's command line holds; the driver is the command itself.
+PARTS = {"driver": "", "worker": "ray::", "raylet": "raylet/raylet", "GCS": "gcs_server"}
+WORDS = ("study", "run", "s.toml", "--workers", "2", "--checkpoint-every", "0")
+#: Ray gives up on a part that is gone after a minute.
+PATIENCE = 240.0
+
+
+def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
+    """Each part twice; none in the short form: starting Ray takes long."""
+    if short:
+        return []
+    if importlib.util.find_spec("ray") is None:
+        return [Attack("ray", part, _absent) for part in PARTS]
+    long = reference.long
+    return [
+        Attack("ray", f"{part} {i}", functools.partial(_kill_part, long, part))
+        for i in range(3)
+        for part in PARTS
+    ]
+
+
+def _absent(folder: Path, luck: random.Random) -> int:
+    raise Skipped("Ray is not installed")
+
+
+def _family(parent: int) -> dict[int, str]:
+    """All processes below this one, with their command lines."""
+    parents, lines = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                stat = (entry / "stat").read_text()
+                parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                lines[int(entry.name)] = line.decode(errors="replace")
+    found = {parent}
+    while True:
+        more = {pid for pid, above in parents.items() if above in found} - found
+        if not more:
+            return {pid: lines.get(pid, "") for pid in found}
+        found |= more
+
+
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def _kill_part(reference: Path, part: str, folder: Path, luck: random.Random) -> int:
+    """The study ends, in whatever way, and a later one finishes it, bit for bit."""
+    if not Path("/proc/self/stat").exists():
+        raise Skipped("the processes of Ray are found in /proc")
+    new_study(folder, LONG)
+    temporary = tempfile.mkdtemp(prefix="rt")  # short: the names of sockets must be
+    log = folder / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command(*WORDS, "--engine", "ray"),
+            cwd=folder,
+            stdout=output,
+            stderr=output,
+            env=environment(env={"RAY_TMPDIR": temporary}),
+        )
+    family: dict[int, str] = {}
+    try:
+        until = time.monotonic() + PATIENCE
+        while not list((folder / "store" / "work").glob("*/driver-*")):
+            ended = process.poll()
+            check(ended is None, "ended before it began", ended, log.read_text()[-500:])
+            check(time.monotonic() < until, "did not begin")
+            time.sleep(0.05)
+        time.sleep(luck.uniform(0.0, 6.0))
+        family = _family(process.pid)
+        victims = [
+            pid
+            for pid, line in family.items()
+            if (pid == process.pid if part == "driver" else PARTS[part] in line)
+        ]
+        struck = bool(victims) and process.poll() is None
+        if struck:
+            _kill(luck.choice(victims))
+        try:
+            code = process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            check(False, f"it hangs after its {part} was killed", log.read_text()[-500:])
+        if part == "worker":
+            check(code == 0, "a study whose worker was killed ended with", code)
+    finally:
+        for pid in {**family, **_family(process.pid)}:
+            _kill(pid)
+        process.wait()
+        shutil.rmtree(temporary, ignore_errors=True)
+    started(*WORDS, cwd=folder).must_succeed()
+    must_be_whole(folder / "store", reference)
+    return int(struck)
