@@ -1,5 +1,6 @@
 """Feel-Good Thompson Sampling and MCMC Thompson Sampling for contextual bandits, in JAX."""
 
+from feelgood.checking import check_agent, check_testbed
 from feelgood.compiling import compile_small_loops_whole
 from feelgood.errors import FeelgoodError
 from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
@@ -24,6 +25,8 @@ __all__ = [
     "Spec",
     "Status",
     "Testbed",
+    "check_agent",
+    "check_testbed",
     "load",
     "run",
     "run_each",
