@@ -3,31 +3,27 @@
 A new agent or testbed is checked here without being named anywhere.
 """
 
+import dataclasses
 import functools
-import math
-from typing import Any, NamedTuple
+import re
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from registered import built
+from toys import Coins
 
-import feelgood  # noqa: F401  (fills the registries)
-from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Testbed, compiling, lanes
-from feelgood.environment import AGENT, Block, environment, seed_array, seed_keys
-from feelgood.lanes import LaneKeys
-from feelgood.lifting import Lifted
+import feelgood
+from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, checking, lanes, setting
+from feelgood.checking import PROBLEMS, AgentCase
+from feelgood.environment import environment
+from feelgood.lifting import has_method
+from feelgood.policies import LinTS, LinUCB, Uniform
 from feelgood.registry import Entry
-from feelgood.settings import Setting
-from feelgood.simulate import _play, simulate
-from feelgood.testbeds import Linear, Logistic
-
-PROBLEMS: dict[str, Testbed] = {
-    "disjoint": Linear(parameters=6, arms=3),
-    "shared": Logistic(dim=3, arms=4),
-}
-ROUNDS, SEEDS = 12, (0, 1, 2)
+from feelgood.testbeds import Linear, Wheel
+from feelgood.types import Number
 
 
 def agents() -> list[Any]:
@@ -56,158 +52,62 @@ EVERY_ENTRY = pytest.mark.parametrize(
 # ---- agents ---------------------------------------------------------------------------------
 
 
-class Played(NamedTuple):
-    """Some rounds, played without the engine; lanes are the last axis, or there are none."""
-
-    arms: np.ndarray
-    state: Any
-    probe: jax.Array
-    health: dict[str, jax.Array]
-    draw: Any
-
-
 @functools.cache
-def blocks(problem: str, seeds: tuple[int, ...]) -> Block:
-    return environment(PROBLEMS[problem], seeds, ROUNDS)
-
-
-@functools.cache
-def player(name: str, problem: str, lane_count: int) -> Any:
-    """A compiled function from (seeds, contexts, rewards) to what was played."""
-    spec = PROBLEMS[problem].spec
-    policy = AGENTS[name].build()
-    shape = (lane_count,) if lane_count else ()
-    if lane_count and not policy.laned:
-        policy = Lifted(one=policy, swept=(False,) * len(jax.tree.leaves(policy)))
-
-    def play(policy: Policy, keys: jax.Array, contexts: jax.Array, rewards: jax.Array) -> Any:
-        used = LaneKeys(keys=keys, settings=1) if shape else keys[0]
-
-        def one_round(state: Any, seen: Any) -> Any:
-            t, context, reward = seen
-            arm, state = policy.act(lanes.fold_in(used, t + 1), state, context)
-            got = lanes.pick(reward, lanes.one_hot(arm, spec.arms))
-            return policy.update(state, context, arm, got), arm
-
-        state = policy.reserve(policy.init(lanes.fold_in(used, 0), spec, shape), ROUNDS)
-        state, arms = jax.lax.scan(one_round, state, (jnp.arange(ROUNDS), contexts, rewards))
-        draw = policy.redraw(lanes.fold_in(used, ROUNDS + 1), state)
-        return arms, state, policy.probe(state), policy.health(state), draw
-
-    # Less optimisation: these few rounds are compiled for longer than they run.
-    quick = {"xla_backend_optimization_level": 1} if jax.default_backend() == "cpu" else None
-    return functools.partial(jax.jit(play, compiler_options=quick), policy)
-
-
-def played(name: str, problem: str, seeds: tuple[int, ...], live: bool = False) -> Played:
-    block = blocks(problem, seeds)
-    contexts, rewards = block.contexts, block.rewards
-    if live:
-        (contexts, rewards) = (contexts[..., 0], rewards[..., 0])
-    play = player(name, problem, 0 if live else len(seeds))
-    arms, *rest = play(seed_keys(seed_array(seeds), AGENT), contexts, rewards)
-    return Played(np.asarray(arms), *rest)
+def case(name: str) -> AgentCase:
+    """Its programs are shared by the tests of an agent."""
+    return AgentCase(AGENTS[name])
 
 
 @EVERY_PROBLEM
 @EVERY_AGENT
 def test_shapes_and_kinds(name: str, problem: str) -> None:
-    spec = PROBLEMS[problem].spec
-    for live, shape in ((True, ()), (False, (3,))):
-        out = played(name, problem, SEEDS[:1] if live else SEEDS, live)
-        assert out.arms.shape == (ROUNDS, *shape)
-        assert np.issubdtype(out.arms.dtype, np.integer)
-        assert np.all((out.arms >= 0) & (out.arms < spec.arms))
-        assert out.probe.shape == shape
-        assert np.all(np.isfinite(out.probe))
-        assert all(value.shape == shape for value in out.health.values())
-        assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(out.state))
-        if out.draw is not None:
-            assert out.draw[0].shape == (spec.parameters, *shape)
+    assert list(checking.check_kinds(case(name), problem)) == []
+    assert list(checking.check_play(case(name), problem)) == []
 
 
 @EVERY_PROBLEM
 @EVERY_AGENT
 def test_a_live_decision_is_that_of_the_same_chain_among_lanes(name: str, problem: str) -> None:
-    among = played(name, problem, SEEDS)
-    alone = played(name, problem, SEEDS[:1], live=True)
-    np.testing.assert_array_equal(alone.arms, among.arms[:, 0])
-    np.testing.assert_allclose(alone.probe, among.probe[0], rtol=1e-4, atol=1e-5)
+    assert list(checking.check_live(case(name), problem)) == []
 
 
 @EVERY_PROBLEM
 @EVERY_AGENT
 def test_chains_do_not_touch_each_other(name: str, problem: str) -> None:
     """The same program with other neighbours: bit for bit the same chain."""
-    a, b = played(name, problem, SEEDS), played(name, problem, (0, 8, 9))
-    np.testing.assert_array_equal(a.arms[:, 0], b.arms[:, 0])
-    np.testing.assert_array_equal(a.probe[0], b.probe[0])
-    for left, right in zip(jax.tree.leaves(a.state), jax.tree.leaves(b.state), strict=True):
-        if left.shape[-1:] == (3,) and left.ndim:
-            np.testing.assert_array_equal(left[..., 0], right[..., 0])
-    assert not np.array_equal(a.arms[:, 1:], b.arms[:, 1:])
+    assert list(checking.check_apart(case(name), problem)) == []
 
 
 @EVERY_AGENT
 def test_functions_are_pure(name: str) -> None:
-    first = played(name, "disjoint", SEEDS)
-    kept = jax.tree.map(np.array, first.state)
-    again = played(name, "disjoint", SEEDS)
-    for before, after, now in zip(
-        *(jax.tree.leaves(x) for x in (kept, first.state, again.state)), strict=True
-    ):
-        np.testing.assert_array_equal(before, after)
-        np.testing.assert_array_equal(before, now)
+    assert list(checking.check_pure(case(name), "disjoint")) == []
 
 
-def others(rule: Setting) -> list[float]:
-    """Two allowed values that are not the default, which may be a special case (λ = 0)."""
-    start = rule.default
-    low = -math.inf if rule.low is None else rule.low
-    if rule.above is not None:
-        low = math.nextafter(rule.above, math.inf)
-    high = math.inf if rule.high is None else rule.high
-    candidates = (2 * start + 0.25, 1.5 * start + 0.125, 0.75 * start, 0.5 * start)
-    return [value for value in candidates if low <= value <= high and value != start][:2]
+def twins() -> list[Any]:
+    """The agents for which the engine calls something else than `act`; the quick ones first."""
+    out = []
+    for param in agents():
+        name, policy = param.values[0], AGENTS[param.values[0]].build()
+        if has_method(policy, "noise") or has_method(policy, "arm_of_draw"):
+            slow = name.startswith("blackjax") and not param.marks
+            out.append(pytest.param(name, marks=pytest.mark.slow) if slow else param)
+    return out
 
 
-def two_variants(entry: Entry[Any]) -> list[dict[str, Any]]:
-    """Two sets of settings that differ in every number."""
-    pairs = {n: others(rule) for n, rule in entry.settings.items() if not rule.static}
-    return [{n: values[i] for n, values in pairs.items()} for i in range(2)]
+@pytest.mark.parametrize("name", twins())
+def test_what_is_called_instead_of_act_decides_alike(name: str) -> None:
+    assert list(checking.check_twins(case(name), "disjoint")) == []
 
 
 @pytest.mark.parametrize("name", AGENTS.names(more=True))
 def test_number_settings_are_array_leaves(name: str) -> None:
     """Another value is another leaf of the same program."""
-    entry = AGENTS[name]
-    first, second = two_variants(entry)
-    for key, rule in entry.settings.items():
-        if isinstance(rule.default, float):
-            assert not rule.static, key
-            one, two = (entry.build({**first, key: values[key]}) for values in (first, second))
-            assert jax.tree.structure(one) == jax.tree.structure(two), key
-            pairs = zip(jax.tree.leaves(one), jax.tree.leaves(two), strict=True)
-            assert any(not np.array_equal(a, b) for a, b in pairs), key
+    assert list(checking.check_leaves(case(name))) == []
 
 
 @EVERY_AGENT
-def test_a_sweep_is_one_program_and_equals_separate_runs(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    entry = AGENTS[name]
-    variants = [entry.build(values) for values in two_variants(entry)]
-    if not jax.tree.leaves(variants):
-        pytest.skip("has no number settings")
-    problem = PROBLEMS["disjoint"]
-    monkeypatch.setattr(compiling, "_programs", type(compiling._programs)())
-    swept = simulate(problem, variants, rounds=ROUNDS, seeds=SEEDS, workers=1)
-    programs = [key for key in compiling._programs if key[0] is _play]
-    assert len(programs) == 1
-    for g, variant in enumerate(variants):
-        alone = simulate(problem, variant, rounds=ROUNDS, seeds=SEEDS, workers=1)
-        np.testing.assert_array_equal(swept.arm_counts[g], alone.arm_counts[0])
-        np.testing.assert_allclose(swept.curve[g], alone.curve[0], rtol=1e-6)
+def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
+    assert list(checking.check_sweep(case(name), "disjoint")) == []
 
 
 # ---- testbeds -------------------------------------------------------------------------------
@@ -216,34 +116,15 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(
 @EVERY_TESTBED
 def test_testbed_shapes_and_kinds(name: str) -> None:
     testbed = built(TESTBEDS[name])
-    spec = testbed.spec
-    assert testbed.rounds >= 1
-    contexts, rewards, means = environment(testbed, [0, 1], 4)
-    assert contexts.shape == (4, *spec.context_shape, 2)
-    assert rewards.shape == means.shape == (4, spec.arms, 2)
-    for x in (contexts, rewards, means):
-        assert x.dtype == jnp.float32
-        assert np.all(np.isfinite(x))
+    assert list(checking.check_testbed_kinds(testbed)) == []
+    assert list(checking.check_testbed_rounds(testbed)) == []
+    for x in environment(testbed, [0, 1], 4):
         assert len(np.unique(x, axis=0)) > 1 or name.startswith("wheel"), "rounds must differ"
-    if spec.rewards == "bernoulli":
-        assert set(np.unique(rewards)) <= {0.0, 1.0}
 
 
 @EVERY_TESTBED
 def test_testbed_functions_are_pure(name: str) -> None:
-    testbed = built(TESTBEDS[name])
-    key = jax.random.key(1)
-
-    @jax.jit
-    def look(testbed: Testbed, key: jax.Array) -> Any:
-        state = testbed.init(key)
-        context = testbed.context(key, state, jnp.asarray(3))
-        means = testbed.mean_rewards(state, context, jnp.asarray(3))
-        return state, context, testbed.rewards(key, state, means)
-
-    for a, b in zip(*(jax.tree.leaves(look(testbed, key)) for _ in range(2)), strict=True):
-        assert isinstance(a, jax.Array)
-        np.testing.assert_array_equal(a, b)
+    assert list(checking.check_testbed_pure(built(TESTBEDS[name]))) == []
 
 
 # ---- settings of both -----------------------------------------------------------------------
@@ -251,37 +132,283 @@ def test_testbed_functions_are_pure(name: str) -> None:
 
 @EVERY_ENTRY
 def test_documented(entry: Entry[Any]) -> None:
-    assert len(entry.doc) > 10
-    assert entry.doc.endswith(".")
-    assert "\n" not in entry.doc
-    for key, rule in entry.settings.items():
-        assert key.isascii() and key.islower()
-        assert len(rule.doc) > 3, key
+    assert list(checking.check_documented(entry)) == []
 
 
 @EVERY_ENTRY
 def test_bounds_are_declared_and_enforced(entry: Entry[Any]) -> None:
     built(entry)
-    for key, rule in entry.settings.items():
-        assert rule.check(entry.name, key, rule.default) == rule.default
-        wrong: list[Any] = ["nonsense"]
-        if isinstance(rule.default, int | float) and not isinstance(rule.default, bool):
-            assert rule.low is not None or rule.above is not None, f"{key} has no lower bound"
-            assert rule.high is not None, f"{key} has no upper bound"
-            wrong += [None, math.nan, math.inf, -math.inf, True, rule.high + abs(rule.high) + 1]
-            if rule.above is not None:
-                wrong.append(rule.above)
-            if rule.low is not None:
-                wrong.append(rule.low - abs(rule.low) - 1)
-                assert rule.check(entry.name, key, rule.low) == rule.low
-            assert rule.check(entry.name, key, rule.high) == rule.high
-            if isinstance(rule.default, int):
-                wrong.append(rule.default + 0.5)
-        for value in wrong:
-            with pytest.raises(FeelgoodError) as caught:
-                entry.build({key: value})
-            assert str(caught.value) == (
-                f"{entry.name}.{key} = {value!r} is not allowed: use {rule.describe()}."
-            )
-    with pytest.raises(FeelgoodError, match=f"{entry.name} has no setting 'nonsense'"):
-        entry.build({"nonsense": 1})
+    assert list(checking.check_bounds(entry)) == []
+
+
+# ---- what is broken is found ----------------------------------------------------------------
+
+
+class Sound(Policy):
+    """Plays the arm with the best mean so far; a base for agents that are broken on purpose."""
+
+    width: Number = setting(0.5, "size of the noise", low=0.0, high=10.0)
+
+    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+        return {"sum": jnp.zeros(spec.arms), "plays": jnp.ones(spec.arms)}
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        means = state["sum"] / state["plays"]
+        return jnp.argmax(means + self.width * jax.random.normal(key, means.shape)), state
+
+    def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
+        return {
+            "sum": state["sum"].at[arm].add(reward),
+            "plays": state["plays"].at[arm].add(1.0),
+        }
+
+    def probe(self, state: Any) -> Any:
+        return jnp.sum(state["sum"])
+
+
+class Careless(Sound):
+    # No documentation, and settings without: one without bounds, one that shapes the program.
+    width: Number = setting(0.5, "")
+    other: float = setting(0.5, "nothing", low=0.0, high=10.0, static=True)
+
+
+class Impure(Sound):
+    """Takes its noise from numpy while it is traced."""
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        noise = np.random.default_rng().normal(size=state["sum"].shape)
+        return jnp.argmax(state["sum"] + noise.astype(np.float32)), state
+
+
+class FloatArm(Sound):
+    """Its arm is no whole number."""
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        return jnp.float32(1.0), state
+
+
+class LongArm(Sound):
+    """Its arm has an axis."""
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        return jnp.zeros(1, jnp.int32), state
+
+
+class OneTooMany(Sound):
+    """Counts arms from 1."""
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        arm, state = Sound.act(self, key, state, context)
+        return arm + 1, state
+
+
+class Growing(Sound):
+    """Its state changes its shape."""
+
+    def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
+        return state | {"sum": jnp.append(state["sum"], reward)}
+
+
+class Renamed(Sound):
+    """Its state changes its fields."""
+
+    def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
+        return {"sum": state["sum"]}
+
+
+class NoNumber(Sound):
+    """Its probe is NaN from the start."""
+
+    def probe(self, state: Any) -> Any:
+        return jnp.nan * jnp.sum(state["sum"])
+
+
+class WideProbe(Sound):
+    """Its probe has one entry per arm."""
+
+    def probe(self, state: Any) -> Any:
+        return state["sum"]
+
+
+class OnlyAct(Sound):
+    """Returns the arm alone."""
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        return jnp.int32(0)
+
+
+class Crashing(Sound):
+    """Fails where it learns."""
+
+    def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
+        return state["nothing"]
+
+
+class Gossip(Policy):
+    """Plays what the average chain likes."""
+
+    laned = True
+
+    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+        return jnp.zeros((spec.arms, *shape))
+
+    def act(self, key: Any, state: Any, context: Any) -> Any:
+        noise = lanes.normal(key, state.shape[0])
+        liked = state + noise + (jnp.mean(state, axis=-1, keepdims=True) if state.ndim > 1 else 0)
+        return jnp.argmax(liked, axis=0), state
+
+    def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
+        return state + reward * lanes.one_hot(arm, state.shape[0])
+
+    def probe(self, state: Any) -> Any:
+        return jnp.sum(state, axis=0)
+
+
+class TwoMinds(LinTS):
+    """Decides otherwise than it acts."""
+
+    def noise(self, key: Any, spec: Spec) -> Any:
+        return -LinTS.noise(self, key, spec)
+
+
+class HalfAhead(Sound):
+    """Draws its numbers ahead and does not use them."""
+
+    def noise(self, key: Any, spec: Spec) -> Any:
+        return jax.random.normal(key, (spec.arms,))
+
+
+BROKEN: dict[type[Policy], str] = {
+    Careless: "the setting 'width' is not documented",
+    Impure: "its functions are not pure",
+    FloatArm: "returns an arm of type float32: use a whole number",
+    LongArm: r"returns an arm of shape \(1,\): it must be \(\)",
+    OneTooMany: "act plays arm [34] of [34]",
+    Growing: r"update .* turns float32\[3\] of the state into float32\[4\]",
+    Renamed: "update .* returns a state of another structure",
+    NoNumber: "probe is nan after 12 healthy rounds",
+    WideProbe: r"probe .* returns float32\[3\]",
+    OnlyAct: "act .* returns int32: return the arm and the state",
+    Crashing: "update .* fails with KeyError",
+    Gossip: "a chain depends on its neighbours|a live decision differs",
+    TwoMinds: "decide with the numbers of noise plays other arms",
+    HalfAhead: "noise and decide belong together",
+}
+
+
+def one_sentence(finding: str) -> bool:
+    return "\n" not in finding and finding.endswith(".") and len(finding) < 300
+
+
+@pytest.mark.parametrize("agent", BROKEN)
+def test_a_broken_agent_is_found_out(agent: type[Policy]) -> None:
+    report = feelgood.check_agent(agent, testbed=PROBLEMS["disjoint"])
+    assert report and all(map(one_sentence, report)), report
+    assert any(re.search(BROKEN[agent], finding) for finding in report), report
+    assert repr(report).startswith(f"{agent.__name__}: ")
+
+
+def test_all_that_is_wrong_with_settings_is_named() -> None:
+    case = checking.entry_of(Careless, AGENTS, Policy, "agent", "lints")
+    found = [*checking.check_documented(case), *checking.check_bounds(case)]
+    found += checking.check_leaves(AgentCase(case))
+    assert found == [
+        "the first line of its documentation is '': write one sentence, with its full stop, which "
+        "'feelgood list' shows.",
+        "the setting 'width' is not documented: say in a few words what it is.",
+        "the setting 'width' has no lower bound: give low or above.",
+        "the setting 'width' has no upper bound: give high.",
+        "the number 'other' is not an array leaf: a sweep over it needs a program each.",
+    ]
+
+
+def test_a_sound_agent_passes_as_class_object_and_name() -> None:
+    report = feelgood.check_agent(Sound)
+    assert not report and list(report) == []
+    assert repr(report) == "Sound: all 15 checks passed."
+    assert not feelgood.check_agent(Uniform(), testbed=PROBLEMS["disjoint"])
+    assert not feelgood.check_agent("uniform", testbed="linear-5")
+
+
+class Deaf(Coins):
+    """Its rewards have no noise and its contexts neither."""
+
+    def context(self, key: Any, state: Any, t: Any) -> Any:
+        return jnp.ones(2)
+
+    def rewards(self, key: Any, state: Any, means: Any) -> Any:
+        return means
+
+
+class Loaded(Coins):
+    """Says that its rewards are 0 or 1, which they are not."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(arms=3, dim=2, rewards="bernoulli")
+
+
+class Short(Coins):
+    """Has more arms than it pays."""
+
+    @property
+    def spec(self) -> Spec:
+        return Spec(arms=4, dim=2)
+
+
+class Endless(Coins):
+    """Its means are not finite."""
+
+    def mean_rewards(self, state: Any, context: Any, t: Any) -> Any:
+        return jnp.array([0.0, 1.0, jnp.inf])
+
+
+class Moody(Coins):
+    """Its contexts come from numpy."""
+
+    def context(self, key: Any, state: Any, t: Any) -> Any:
+        return jnp.asarray(np.random.default_rng().normal(size=2), jnp.float32)
+
+
+class Never(Coins):
+    """Has no rounds."""
+
+    @property
+    def rounds(self) -> int:
+        return 0
+
+
+BROKEN_TESTBEDS: dict[type[Coins], str] = {
+    Deaf: "all rounds of all seeds are the same",
+    Loaded: "a spec with Bernoulli rewards allows 0 and 1 only",
+    Short: r"mean_rewards returns float32\[3\]: with its spec it must be float32\[4\]",
+    Endless: "mean rewards are not all finite",
+    Moody: "its functions are not pure",
+    Never: "rounds is 0: return a whole number above 0",
+}
+
+
+@pytest.mark.parametrize("testbed", BROKEN_TESTBEDS)
+def test_a_broken_testbed_is_found_out(testbed: type[Coins]) -> None:
+    for given in (testbed, testbed()):
+        report = feelgood.check_testbed(given)
+        assert report and all(map(one_sentence, report)), report
+        assert any(re.search(BROKEN_TESTBEDS[testbed], finding) for finding in report), report
+
+
+def test_a_sound_testbed_passes_as_class_object_and_name() -> None:
+    for given in (Coins, Coins(), Wheel(delta=0.7), "wheel-0.5"):
+        assert not feelgood.check_testbed(given)
+
+
+@dataclasses.dataclass
+class Duck:
+    """No agent and no testbed."""
+
+    act: int = 0
+
+
+@pytest.mark.parametrize("given", [None, 3, Duck, Duck(), "linucb2", int, Linear, LinUCB])
+def test_what_is_neither_is_refused(given: Any) -> None:
+    with pytest.raises(FeelgoodError):
+        feelgood.check_testbed(given) if given is not Linear else feelgood.check_agent(given)

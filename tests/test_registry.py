@@ -174,3 +174,11 @@ def test_a_name_near_to_nothing_gets_the_list() -> None:
     assert did_you_mean("xyzzy", ["lints", "linucb"]) == "known: lints, linucb."
     many = did_you_mean("xyzzy", [f"a{i:02d}" for i in range(20)])
     assert many.endswith("a11, ….")
+
+
+def test_a_registry_is_a_collection_of_names() -> None:
+    for registry in (AGENTS, TESTBEDS):
+        assert list(registry) == list(registry.names()) and len(registry) == len(list(registry))
+        assert all(name in registry for name in registry)
+    # Neither a name that makes no sense nor something else is in it.
+    assert not any(wrong in AGENTS for wrong in ("nonsense", "ppuhmcts", 3, None, ["lints"]))

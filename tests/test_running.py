@@ -6,17 +6,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from toys import Biased
 
 import feelgood
-from feelgood import FeelgoodError
+from feelgood import AGENTS, FeelgoodError
 from feelgood.parquet import read_parquet
-from feelgood.policies import LinUCB
+from feelgood.policies import LinUCB, Uniform
 from feelgood.results import RunResult
 from feelgood.running import MAX_ROUNDS, MAX_SEEDS, parse_rounds, parse_seeds
+from feelgood.settings import own_settings
 from feelgood.testbeds import Linear
 
 TINY = Linear(parameters=6, arms=3)
@@ -129,6 +132,56 @@ def test_objects_and_names_give_the_same() -> None:
     assert by_object[0].settings == by_name[0].settings
 
 
+@pytest.mark.parametrize("agents", ["uniform", Uniform(), ("uniform",), {"uniform": "uniform"}])
+def test_one_agent_or_several(agents: Any) -> None:
+    (one,) = feelgood.run(TINY, agents, rounds=5, seeds=2)
+    assert one.agent.lower() == "uniform"
+
+
+def test_names_by_hand_and_their_settings() -> None:
+    named: Any = {"a": "linucb", "b": "linucb"}
+    result = feelgood.run(TINY, named, rounds=5, seeds=2, settings={"b": {"alpha": 0.5}})
+    assert [(r.agent, r.settings["alpha"]) for r in result] == [("a", 1.0), ("b", 0.5)]
+
+
+def test_arrays_are_sweeps_and_seeds() -> None:
+    lists, arrays = (
+        feelgood.run(TINY, "linucb", rounds=5, seeds=s, settings={"linucb": {"alpha": a}})
+        for s, a in (
+            ([3, 1], [0.1, 0.7]),
+            (np.array([3, 1]), np.array([0.1, 0.7], np.float32)),
+        )
+    )
+    assert [r.settings for r in arrays] == [r.settings for r in lists]
+    assert arrays[0].seeds == (3, 1)
+    assert parse_seeds(np.int64(2)) == parse_seeds(np.array(2)) == (0, 1)
+    assert parse_rounds(np.int32(7)) == 7
+
+
+def test_objects_show_the_settings_of_their_parts() -> None:
+    agent = AGENTS["hmcts"].build({"leapfrog": 3, "beta": 0.1})
+    settings = own_settings(agent)
+    assert (settings["leapfrog"], settings["beta"]) == (3, 0.1)
+    assert set(AGENTS["hmcts"].settings) <= set(settings)
+
+
+def test_objects_of_one_class_and_another_shape_are_run_apart() -> None:
+    agents = [Biased(weights=jnp.arange(3.0)), Biased(weights=jnp.zeros(3, jnp.float16))]
+    assert len(feelgood.run(TINY, agents, rounds=5, seeds=2)) == 2
+
+
+def test_a_bar_is_shown_on_a_terminal_only(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for shown in (True, False, None):
+        feelgood.run(TINY, "uniform", rounds=5, seeds=2, progress=shown)
+        assert capfd.readouterr() == ("", "")
+    monkeypatch.setenv("FORCE_COLOR", "1")  # which rich takes for a terminal
+    feelgood.run(TINY, "uniform", rounds=5, seeds=2, progress=True)
+    out, err = capfd.readouterr()
+    assert out == "" and "uniform" in err and "rounds" in err
+
+
 def test_settings_of_a_testbed_by_its_own_name() -> None:
     runs = [
         feelgood.run(
@@ -231,6 +284,12 @@ def test_rounds_that_make_no_sense(given: int) -> None:
     )
 
 
+class Duck:
+    """Has what an agent and a testbed have, and is neither."""
+
+    act = update = rewards = mean_rewards = None
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"agents": []}, "no agent was named"),
     ({"agents": ["lint"]}, "unknown agent 'lint': did you mean 'lints'"),
@@ -248,6 +307,24 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         {"agents": [LinUCB()], "settings": {"LinUCB": {"alpha": 1}}},
         "settings of LinUCB are given with the object itself",
     ),
+    ({"agents": LinUCB}, r"LinUCB is a class: make an object of it, LinUCB\(\)"),
+    ({"agents": ["lints", int]}, "the class int is no agent: derive it from feelgood.Policy"),
+    ({"agents": [Duck()]}, "is no agent: derive its class Duck from feelgood.Policy"),
+    ({"agents": TINY}, "Linear is no agent: give a name such as 'lints'"),
+    ({"agents": None}, "None is no agent: use a name such as 'lints'"),
+    ({"agents": {"lints": LinUCB()}}, "'lints' is the name of another agent already"),
+    ({"agents": ["lints", "lints"]}, "'lints' is in this run twice with the same settings"),
+    ({"testbed": Linear}, r"Linear is a class: make an object of it, Linear\(\)"),
+    ({"testbed": Duck()}, "is no testbed: derive its class Duck from feelgood.Testbed"),
+    ({"testbed": "lints"}, "'lints' is an agent, not a testbed: name the testbed first"),
+    (
+        {"settings": {"testbed": {"noise": 1}, "linear-20": {"noise": 2}}},
+        "testbed.noise and linear-20.noise are both given: leave one out",
+    ),
+    ({"settings": {"linucb": {"alpha": np.array([1.0, -1.0])}}}, "linucb.alpha = -1.0 is not al"),
+    ({"settings": {"linucb": {"alpha": np.array([])}}}, "give at least one value"),
+    ({"preset": "papr"}, "unknown preset 'papr': did you mean 'paper'"),
+    ({"progress": 3}, "progress = 3 is not allowed: use True for a bar, or a function"),
 ]
 
 

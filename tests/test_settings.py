@@ -1,12 +1,15 @@
 """Settings: what is allowed, what is refused, and what the refusal says."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from feelgood.errors import FeelgoodError, shown
-from feelgood.settings import check_settings, setting, settings_of
+from feelgood.settings import check_settings, own_settings, setting, settings_of
 
 
 class Component(eqx.Module):
@@ -100,3 +103,31 @@ def test_unknown_setting_gets_the_nearest_name() -> None:
         build(widht=1)
     with pytest.raises(FeelgoodError, match="it has no settings"):
         check_settings("thing", {}, {"a": 1})
+
+
+def test_an_object_checks_its_settings_when_it_is_made() -> None:
+    for name, value, range_ in REFUSED:
+        with pytest.raises(FeelgoodError) as caught:
+            Component(**{name: value})
+        assert str(caught.value) == f"{name} = {shown(value)} is not allowed: use {range_}."
+    with pytest.raises(FeelgoodError, match=r"width = array\(\[0.1, 0.2\]\) is not allowed"):
+        Component(width=np.array([0.1, 0.2]))
+
+
+def test_an_object_takes_what_is_allowed_in_any_form() -> None:
+    for name, value, expected in ALLOWED:
+        got = getattr(Component(**{name: value}), name)
+        assert got == (jnp.float32(expected) if isinstance(expected, float) else expected)
+    # Within a compiled program values are not known, and a copy keeps its bits.
+    inside = jax.jit(lambda x: Component(width=x).width)(0.3)
+    assert inside == dataclasses.replace(Component(width=0.3)).width == jnp.float32(0.3)
+
+
+def test_own_settings_are_as_they_were_given() -> None:
+    assert own_settings(Component(width=0.1, steps=7)) == {
+        "width": 0.1,
+        "rate": 1.0,
+        "steps": 7,
+        "flag": False,
+        "mode": "fast",
+    }

@@ -1,6 +1,8 @@
 """The public names. To add one, add a line here; `__init__.py` reads this file."""
 
 from feelgood.challenges import challenge as challenge
+from feelgood.checking import check_agent as check_agent
+from feelgood.checking import check_testbed as check_testbed
 from feelgood.errors import FeelgoodError as FeelgoodError
 from feelgood.frames import from_frame as from_frame
 from feelgood.protocols import AGENTS as AGENTS

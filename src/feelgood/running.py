@@ -69,8 +69,10 @@ def _sweep(value: Any) -> list[Any] | None:
     if isinstance(value, (list, tuple, range)):
         return list(value)
     if isinstance(value, (np.ndarray, jax.Array)) and value.ndim == 1:
-        masked = isinstance(value, np.ma.MaskedArray)
-        return list(value) if masked else [public(v) for v in np.asarray(value)]
+        if isinstance(value, np.ma.MaskedArray):
+            return list(value)
+        single = value.dtype == np.float32
+        return [public(v) for v in np.asarray(value)] if single else np.asarray(value).tolist()
     return None
 
 
