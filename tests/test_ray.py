@@ -134,6 +134,19 @@ def test_alone_it_starts_its_own_cluster_on_this_machine(tmp_path: Path) -> None
     assert nodes == ["127.0.0.1"]
 
 
+def test_a_cluster_that_does_not_start_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(**options: object) -> None:
+        raise Exception("The current node timed out\nduring startup.")
+
+    Store(tmp_path / "s")
+    engine = RayEngine(checkpoint_every=1.0)
+    monkeypatch.setattr(engine._ray, "init", late)
+    with pytest.raises(FeelgoodError, match=r"could not be started .*timed out during startup"):
+        engine.start(tmp_path / "s")
+
+
 def test_a_full_disk_at_the_token_gets_one_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

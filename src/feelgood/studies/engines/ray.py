@@ -82,11 +82,16 @@ class RayEngine(Engine):
                     logging_level="ERROR",
                     configure_logging=False,
                 )
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                place = self._address or "a new local cluster"
+            except Exception as error:  # Ray raises plain ones, too
+                said = " ".join(str(error).split())[:300] or type(error).__name__
+                if self._address is None:
+                    raise FeelgoodError(
+                        f"Ray could not be started on this machine ({said}): run the same command "
+                        "again, or use --engine local."
+                    ) from error
                 raise FeelgoodError(
-                    f"cannot reach Ray at {place} ({error}): check --address."
-                ) from None
+                    f"cannot reach Ray at {self._address} ({said}): check --address."
+                ) from error
             self._ours = True
         gpus = int(ray.cluster_resources().get("GPU", 0))
         # Ray's own retries are off: a lost batch comes back to the study, which counts its tries.
