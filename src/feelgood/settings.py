@@ -154,6 +154,10 @@ and at most 1e+09.
     def convert(value) -> Any:  # type: ignore[no-untyped-def]
         if isinstance(value, jax.core.Tracer):
             return value
+        if isinstance(value, jax.Array) and value.ndim and not static:  # one value per chain
+            for one in np.unique(value):
+                rule.check("", field.name, public(one))
+            return value.astype(jnp.float32)
         # The field knows its name once its class is made.
         checked = rule.check("", field.name, public(value))
         return checked if static else jnp.asarray(checked, jnp.float32)
