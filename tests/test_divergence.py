@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +27,13 @@ from feelgood.simulate import simulate
 from feelgood.types import Number
 
 ROUNDS, SEEDS, VICTIM = 40, (3, 5, 8), 1
+
+
+def forced(policy: Any, **values: float) -> Any:
+    """A policy with settings that it would refuse."""
+    for name, value in values.items():
+        policy = eqx.tree_at(lambda p, n=name: getattr(p, n), policy, jnp.float32(value))
+    return policy
 
 
 def mark_of(seed: int) -> float:
@@ -152,21 +160,21 @@ def test_the_first_largest_score_wins_and_one_bad_score_spoils_all() -> None:
 
 def test_scores_that_are_no_numbers_are_a_divergence_in_their_round() -> None:
     """`eta` is 0 to a processor: every draw is infinite, though the state is sound."""
-    outcome = simulate(Coins(), LinTS(eta=1e-39), rounds=5, seeds=[0, 1])
+    outcome = simulate(Coins(), forced(LinTS(), eta=1e-39), rounds=5, seeds=[0, 1])
     assert outcome.diverged_at.tolist() == [[1, 1]]
     assert np.isnan(outcome.final_regret).all()
     with pytest.raises(FeelgoodError, match="seed 3 diverged in round 1: use other settings"):
-        gather(Coins(), LinTS(eta=1e-39), 5, 3)
+        gather(Coins(), forced(LinTS(), eta=1e-39), 5, 3)
 
 
 def test_a_step_that_is_no_number_is_a_divergence_though_its_filter_rejects_it() -> None:
-    outcome = simulate(Coins(), Thompson(MALA(), step=np.nan, steps=1), rounds=3, seeds=[0])
+    outcome = simulate(Coins(), forced(Thompson(MALA(), steps=1), step=np.nan), rounds=3, seeds=[0])
     assert outcome.diverged_at.tolist() == [[1]]
 
 
 @pytest.mark.parametrize("arm", [3.0, -1.0])
 def test_an_arm_that_does_not_exist_is_a_divergence(arm: float) -> None:
-    outcome = simulate(Coins(), [Witness(arm=1.0), Witness(arm=arm)], rounds=4, seeds=[0])
+    outcome = simulate(Coins(), [Witness(arm=1.0), forced(Witness(), arm=arm)], rounds=4, seeds=[0])
     assert outcome.diverged_at.tolist() == [[-1], [1]]
 
 

@@ -62,7 +62,7 @@ def test_a_run_is_shown_in_a_few_lines(result: RunResult) -> None:
     for line, label, r in zip(lines[1:], result.labels, result, strict=True):
         digits = 1 if r.regret.mean >= 10 else 2
         spread = f"{r.regret.mean:.{digits}f} ± {r.regret.std:.{digits}f}"
-        assert line == f"  {label:<14}  {spread}"
+        assert line == f"  {label:<10}  {spread}"
     assert repr(RunResult(())) == "no results"
     assert "interrupted" in repr(dataclasses.replace(result, interrupted=True))
 
@@ -92,9 +92,10 @@ def test_html_is_small_and_names_are_escaped(objects: RunResult) -> None:
 
 
 def test_results_are_found_by_place_agent_and_label(result: RunResult) -> None:
-    assert result.labels == ("uniform", "linucb alpha=0", "linucb alpha=1")
+    assert result.labels == ("uniform", "linucb α=0", "linucb α=1")
     assert result["linucb"] is result["linucb alpha=0"] is result[1] is result[np.int64(1)]
-    assert result["linucb alpha=1"] is result[-1]
+    assert result["linucb alpha=1"] is result["linucb α=1"] is result[-1]
+    assert result.compare("linucb alpha=1")[0].baseline == "linucb α=1"
     with pytest.raises(KeyError):
         result["lints"]
     with pytest.raises(FeelgoodError, match="no result 'linucv': did you mean 'linucb'"):
@@ -108,7 +109,7 @@ def test_objects_have_the_names_they_are_given(objects: RunResult) -> None:
 
 def test_objects_of_one_class_are_told_apart_by_their_settings() -> None:
     run = feelgood.run(TINY, [LinUCB(alpha=0.1), LinUCB(alpha=2.0)], rounds=ROUNDS, seeds=3)
-    assert run.labels == ("LinUCB alpha=0.1", "LinUCB alpha=2")
+    assert run.labels == ("LinUCB α=0.1", "LinUCB α=2")
     assert len(run.compare()) == 1
     alone = feelgood.run(TINY, LinUCB(alpha=2.0), rounds=ROUNDS, seeds=3)
     np.testing.assert_array_equal(run[1].arm_counts, alone[0].arm_counts)
@@ -188,8 +189,8 @@ def test_one_seed_decides_nothing(result: RunResult) -> None:
 @pytest.mark.parametrize(
     ("baseline", "message"),
     [
-        ("linucv alpha=1", "did you mean 'linucb alpha=1'"),
-        ("linucb", "has several settings: use one of uniform, linucb alpha=0, linucb alpha=1"),
+        ("linucv alpha=1", "did you mean 'linucb α=1'"),
+        ("linucb", "has several settings: use one of uniform, linucb α=0, linucb α=1"),
         (7, "there is no baseline 7 on linear-6"),
         (True, "there is no baseline True"),
         ([1], "there is no baseline"),

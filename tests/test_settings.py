@@ -131,3 +131,8 @@ def test_own_settings_are_as_they_were_given() -> None:
         "flag": False,
         "mode": "fast",
     }
+
+
+def test_a_number_that_single_precision_cannot_hold_is_named_without_an_owner() -> None:
+    with pytest.raises(FeelgoodError, match=r"^rate = 1e-39 is not allowed: in single precision"):
+        Component(rate=1e-39)

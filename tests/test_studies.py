@@ -632,7 +632,7 @@ def test_unknown_engines_and_absent_ray_get_one_sentence(
     with pytest.raises(FeelgoodError, match=r"pip install 'feelgood\[ray\]'"):
         run_study(study, tmp_path / "s", engine="ray")
     for engine in ("local", "ray"):
-        with pytest.raises(FeelgoodError, match="-1 workers cannot run anything: use at least 1"):
+        with pytest.raises(FeelgoodError, match="workers = -1 is not allowed: use a whole"):
             run_study(study, tmp_path / "s", engine=engine, workers=-1)
 
 

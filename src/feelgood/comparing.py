@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from feelgood.errors import FeelgoodError, did_you_mean, shown
-from feelgood.report.series import Series, name_series
+from feelgood.report.series import Series, in_symbols, name_series
 from feelgood.results import AgentResult, RunResult, figure, to_pandas
 from feelgood.statistics import PairedDifference, compare
 
@@ -161,7 +161,7 @@ def _baseline(run: RunResult, members: list[Series], which: Any) -> Series:
     if isinstance(which, AgentResult):
         found = [s for s in members if s.result is which]
     elif isinstance(which, str):
-        found = [s for s in members if s.label == which]
+        found = [s for s in members if s.label == in_symbols(which)]
         found = found or [s for s in members if s.result.agent == which]
     else:
         place = len(run)

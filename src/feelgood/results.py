@@ -368,7 +368,8 @@ class RunResult(Shown):
     def labels(self) -> tuple[str, ...]:
         """A name for each result: the agent's, with the settings that tell it from others.
 
-        Results on the same testbed have different labels.
+        Results on the same testbed have different labels. Where they are asked for, `alpha=1` is
+        the same as `α=1`.
         """
         from feelgood.report.series import name_series
 
@@ -459,13 +460,15 @@ class RunResult(Shown):
         """By position, by agent name (the first with that name) or by label."""
         with contextlib.suppress(TypeError):
             return self.results[operator.index(which)]
+        from feelgood.report.series import in_symbols
+
         labels = self.labels
         if isinstance(which, str):
             for result in self.results:
                 if result.agent == which:
                     return result
-            if which in labels:
-                return self.results[labels.index(which)]
+            if (label := in_symbols(which)) in labels:
+                return self.results[labels.index(label)]
         known = dict.fromkeys([*(r.agent for r in self.results), *labels])
         hint = did_you_mean(which, known) if isinstance(which, str) else "use an agent's name."
         raise NoSuchResult(f"there is no result {shown(which)}: {hint}")

@@ -101,10 +101,10 @@ class Setting:
         if self.high is not None and not number <= self.high:
             raise wrong
         if self.kind is float and not self.static:
-            self._check_stored(owner, name, value, number)
+            self._check_stored(label, value, number)
         return self.kind(number)
 
-    def _check_stored(self, owner: str, name: str, value: Any, number: float) -> None:
+    def _check_stored(self, label: str, value: Any, number: float) -> None:
         """Refuse a number that the programs, which compute in float32, would not see as it is."""
         if abs(number) > _LARGEST:
             seen, use = "infinite", f"at most {_LARGEST:.2g} in size"
@@ -115,7 +115,7 @@ class Setting:
         else:
             return
         raise FeelgoodError(
-            f"{owner}.{name} = {value!r} is not allowed: in single precision, in which everything "
+            f"{label} = {shown(value)} is not allowed: in single precision, in which everything "
             f"is computed, it is {seen}; use a number {use}."
         )
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any
@@ -42,6 +43,11 @@ def show_value(value: Any) -> str:
 def show_settings(settings: Mapping[str, Any]) -> str:
     """`key=value, …` of these settings, in the paper's symbols."""
     return ", ".join(f"{SYMBOLS.get(k, k)}={show_value(v)}" for k, v in settings.items())
+
+
+def in_symbols(label: str) -> str:
+    """A label as it can be typed, `linucb alpha=1`, as it is shown, `linucb α=1`."""
+    return re.sub(r"\b(\w+)=", lambda m: f"{SYMBOLS.get(m[1], m[1])}=", label)
 
 
 def show_axis(name: str) -> str:
