@@ -4,22 +4,32 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+#: What stands on the line before a fence, invisible to readers: `<!-- slow -->` for commands that
+#: take minutes, `<!-- not run: REASON -->` for those that no test can run.
+MARK = r"(?:<!-- (?P<mark>slow|not run: .+) -->\n)?"
+FENCE = re.compile(
+    MARK + r"^```(?P<language>\w*)(?: title=(?P<title>\S+))?\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 
-class Fence(NamedTuple):
-    """One block between two fences; `title` is the name of the file that it shows, if any."""
 
-    page: Path
-    line: int
+class Snippet(NamedTuple):
+    mark: str | None
     language: str
     title: str | None
     text: str
+    line: int
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is a command or a piece of Python, and no file."""
+        shown = self.language in ("bash", "python") and self.title is None
+        return shown and not (self.mark or "").startswith("not run")
 
 
-def fences(page: Path) -> list[Fence]:
-    """The blocks of a page that name their language, in order."""
-    text = page.read_text(encoding="utf-8")
-    fence = re.compile(r"^```(\w+)(?: title=(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+def snippets(page: Path) -> list[Snippet]:
+    text = page.read_text()
     return [
-        Fence(page, text[: m.start()].count("\n") + 1, m[1], m[2], m[3])
-        for m in fence.finditer(text)
+        Snippet(**m.groupdict(), line=text[: m.start("text")].count("\n"))
+        for m in FENCE.finditer(text)
     ]

@@ -166,7 +166,7 @@ def test_every_synthetic_row_has_an_estimate() -> None:
         (("main", "--testbed", "wheel-0.5"), "has no testbed 'wheel-0.5'"),
         (("main", "--agents", "lmct"), "has no agent 'lmct'"),
         (("main", "--agents", "lints", "--engine", "cloud"), "unknown engine 'cloud'"),
-        (("main", "--agents", "lints", "--workers", "0"), "0 workers"),
+        (("main", "--agents", "lints", "--workers", "0"), "workers = 0 is not allowed"),
         (("main", "--agents", "lints", "--out", "."), "is a folder"),
     ],
 )
@@ -258,9 +258,7 @@ def test_a_batch_that_fails_is_named_in_words(
     )
     done = command("main", "--testbed", "linear-40", "--agents", "lints", "--rounds", "1e1")
     assert done.code == 2
-    assert done.err == (
-        "feelgood: 1 batch(es) could not be run; the first: lints on linear-40: it broke.\n"
-    )
+    assert done.err == ("feelgood: 1 batch could not be run: lints on linear-40: it broke.\n")
 
 
 @pytest.mark.slow

@@ -8,44 +8,15 @@ import subprocess
 import sys
 import webbrowser
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+from fences import snippets
 
 import feelgood
 from feelgood import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-#: What stands on the line before a fence, invisible to readers: `<!-- slow -->` for commands that
-#: take minutes, `<!-- not run: REASON -->` for those that no test can run.
-MARK = r"(?:<!-- (?P<mark>slow|not run: .+) -->\n)?"
-FENCE = re.compile(
-    MARK + r"^```(?P<language>\w*)(?: title=(?P<title>\S+))?\n(?P<text>.*?)^```$",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-class Snippet(NamedTuple):
-    mark: str | None
-    language: str
-    title: str | None
-    text: str
-    line: int
-
-    @property
-    def runs(self) -> bool:
-        """Whether it is a command or a piece of Python, and no file."""
-        shown = self.language in ("bash", "python") and self.title is None
-        return shown and not (self.mark or "").startswith("not run")
-
-
-def snippets(page: Path) -> list[Snippet]:
-    text = page.read_text()
-    return [
-        Snippet(**m.groupdict(), line=text[: m.start("text")].count("\n"))
-        for m in FENCE.finditer(text)
-    ]
 
 
 def name_of(page: Path) -> str:
@@ -113,7 +84,7 @@ def run_line(line: str, where: str, folder: Path, monkeypatch: pytest.MonkeyPatc
     assert stop.value.code == 0, f"{where}: {line}"
 
 
-@pytest.mark.parametrize("page", PAGES[1:], ids=name_of)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_is_run_or_says_why_not(page: Path) -> None:
     """A fence of any other kind holds no command; one that is not run has its reason before it."""
     for snippet in snippets(page):
@@ -131,18 +102,6 @@ def test_the_tests_that_the_page_shows_pass(page: Path, folder: Path) -> None:
     shown = sorted(path.name for path in folder.glob("test_*.py"))
     assert shown
     execute([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *shown], folder)
-
-
-def test_the_table_of_the_readme_is_what_the_command_gives() -> None:
-    """Means to half a standard deviation: other processors round differently."""
-    text = (ROOT / "README.md").read_text()
-    rows = re.findall(r"^│ (\w+) +│ +([\d,.]+) ± +([\d,.]+) │", text, re.MULTILINE)
-    assert [row[0] for row in rows] == ["lints", "linucb", "uniform"]
-    result = feelgood.run("linear-20", [row[0] for row in rows], rounds=10_000, seeds=10)
-    for (_, mean, std), r in zip(rows, result, strict=True):
-        shown, spread = (float(number.replace(",", "")) for number in (mean, std))
-        assert abs(shown - r.regret.mean) < 0.5 * spread
-        assert abs(spread - r.regret.std) < 0.5 * spread
 
 
 def test_the_page_of_commands_is_what_the_program_says() -> None:

@@ -217,7 +217,10 @@ REFUSED = {
     "no draws": (("linear-20", "linucb"), "no agent of this run (linucb) draws parameters"),
     "neural": (("linear-20", "neural-lmcts"), "no agent of this run (neural-lmcts) draws"),
     "never": (("linear-20", "lints", "--posterior-every", "0"), "posterior_every = 0 is not"),
-    "late": (("linear-20", "lints", "--posterior-every", "99"), "use 1 to 50, the rounds"),
+    "late": (
+        ("linear-20", "lints", "--posterior-every", "99"),
+        "use a whole number at least 1 and at most 50",
+    ),
     "noiseless": (("linear-20", "lints", "--set", "testbed.noise=0"), "has no noise"),
     "loss": (("linear-20", "lmcts", "--set", "lmcts.likelihood=bernoulli"), "no exact posterior"),
 }

@@ -60,7 +60,7 @@ def test_the_figure_of_the_paper(open_page: Open) -> None:
     said = figure.text_content() or ""
     assert "lints" in said and "lmcts" in said and "exact posterior" in said
     assert page.locator("#numbers").is_hidden() and page.locator("#posterior").is_hidden()
-    assert page.locator("#draws tr.row").count() == 2
+    assert page.locator("#draws tr.row").count() == 3, "lmcts also beside its own target"
     page.locator("#agents").get_by_role("button", name="lmcts", exact=True).click()
     page.wait_for_function("!document.querySelector('#draws .chart').textContent.includes('lmcts')")
 

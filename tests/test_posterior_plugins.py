@@ -130,7 +130,7 @@ def test_a_nonlinear_testbed_has_no_exact_posterior_whatever_its_fields_are_call
         feelgood.run("bends", ["lints"], rounds=20, seeds=2, posterior_every=10)
     with pytest.raises(FeelgoodError, match="bends does not say that its rewards have normal"):
         analyse(["lints"], testbed="bends", rounds=20)
-    with pytest.raises(FeelgoodError, match="bends has no parameters with a prior"):
+    with pytest.raises(FeelgoodError, match="bends does not say that its rewards have normal"):
         calibrate("lints", "bends", rounds=20)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from browsing import opened
 from clean_install import ROOT, install, run
-from fences import Fence, fences
+from fences import Snippet, snippets
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ testbeds = ["linear-20", "wheel-0.5"]
 def test_a_walk_from_an_agent_of_ones_own_to_the_page(feelgood: Path, tmp_path: Path) -> None:
     """Three agents on two testbeds are six batches, shared by two workers."""
     page = ROOT / "docs" / "adding-an-agent.md"
-    plugin = next(f for f in fences(page) if f.title == "boltzmann.py")
+    plugin = next(f for f in snippets(page) if f.title == "boltzmann.py")
     (tmp_path / "boltzmann.py").write_text(plugin.text)
     (tmp_path / "mine.toml").write_text(STUDY)
     run(feelgood, "study", "run", "mine.toml", "--workers", "2", cwd=tmp_path)
@@ -104,14 +104,14 @@ def test_a_walk_from_a_table_of_ones_own_to_a_recommendation(
     assert (tmp_path / "curves.svg").stat().st_size > 1000
 
 
-def fences_of_the_readme() -> list[Fence]:
-    return [f for f in fences(ROOT / "README.md") if f.language in ("bash", "python")]
+def shown_by_the_readme() -> list[Snippet]:
+    return [s for s in snippets(ROOT / "README.md") if s.runs]
 
 
 def test_a_walk_through_the_readme(clean: Path, tmp_path: Path) -> None:
     """From top to bottom, in one folder; what it says is printed is what is printed."""
     printed = ""
-    for fence in fences_of_the_readme():
+    for fence in shown_by_the_readme():
         if fence.language == "python":
             printed = run(clean / "bin" / "python", "-c", fence.text, cwd=tmp_path)
             continue
@@ -128,6 +128,31 @@ def test_a_walk_through_the_readme(clean: Path, tmp_path: Path) -> None:
     for (_, mean, std), (_, own, _) in zip(shown, got, strict=True):
         numbers = [float(text.replace(",", "")) for text in (mean, std, own)]
         assert abs(numbers[0] - numbers[2]) < 0.5 * numbers[1]
+
+
+def test_the_package_carries_what_a_challenge_compares_with(feelgood: Path, tmp_path: Path) -> None:
+    said = run(
+        *(feelgood, "challenge", "linucb", "--testbed", "wheel-0.99", "--seeds", "2"), cwd=tmp_path
+    )
+    assert "linucb is better than" in said
+
+
+PLAY = """
+import pathlib, sys
+for file in sorted(pathlib.Path('.').glob('snippet-*.py')):
+    exec(compile(file.read_text(), str(file), 'exec'), {'__name__': '__main__'})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_python_of_the_docs_runs_from_the_wheel(page: Path, clean: Path, tmp_path: Path) -> None:
+    for i, snippet in enumerate(snippets(page)):
+        if snippet.title is not None:
+            (tmp_path / snippet.title).write_text(snippet.text)
+        elif snippet.runs and snippet.language == "python":
+            (tmp_path / f"snippet-{i:02}.py").write_text(snippet.text)
+    run(clean / "bin" / "python", "-c", PLAY, cwd=tmp_path)
 
 
 @pytest.mark.slow

@@ -638,7 +638,7 @@ def check_sweep(case: AgentCase, problem: str) -> Findings:
     for g, variant in enumerate(variants):
         alone = simulate(testbed, variant, rounds=ROUNDS, seeds=SEEDS, workers=1)
         if not np.array_equal(swept.arm_counts[g], alone.arm_counts[0]) or not np.allclose(
-            swept.curve[g], alone.curve[0], rtol=1e-6, atol=0.0
+            swept.curve[g], alone.curve[0], rtol=1e-6, atol=0.0, equal_nan=True
         ):
             yield "a setting gives other results in a sweep than alone."
             return

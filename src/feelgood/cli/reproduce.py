@@ -155,10 +155,9 @@ def reproduce(
         where.print(f"open it: {command_to_open(page)}", markup=False, soft_wrap=True)
     if failures:
         label, reason = next(iter(failures.items()))
-        raise FeelgoodError(
-            f"{len(failures)} batches could not be run; the first was {label}: "
-            f"{reason.rstrip('.')}."
-        )
+        several = f"{len(failures)} batches could not be run; the first was"
+        what = several if len(failures) > 1 else "1 batch could not be run:"
+        raise FeelgoodError(f"{what} {label}: {reason.rstrip('.')}.")
 
 
 def _run(
