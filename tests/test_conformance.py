@@ -39,8 +39,23 @@ def agents() -> list[Any]:
     return out
 
 
+def plays() -> list[Any]:
+    """Every agent on every problem; networks and bridges, slow to compile, on the first alone.
+
+    One network stays on the second: what they do with its contexts is written once for all.
+    """
+    out = []
+    for param in agents():
+        (name,) = param.values
+        for problem in PROBLEMS:
+            alike = ("neural" in name and name != "neural-ts") or ":" in name
+            slow = [pytest.mark.slow] if alike and problem == "shared" else []
+            out.append(pytest.param(name, problem, marks=[*param.marks, *slow]))
+    return out
+
+
 EVERY_AGENT = pytest.mark.parametrize("name", agents())
-EVERY_PROBLEM = pytest.mark.parametrize("problem", PROBLEMS)
+EVERY_PLAY = pytest.mark.parametrize(("name", "problem"), plays())
 EVERY_TESTBED = pytest.mark.parametrize("name", TESTBEDS.names())
 EVERY_ENTRY = pytest.mark.parametrize(
     "entry",
@@ -58,21 +73,18 @@ def case(name: str) -> AgentCase:
     return AgentCase(AGENTS[name])
 
 
-@EVERY_PROBLEM
-@EVERY_AGENT
+@EVERY_PLAY
 def test_shapes_and_kinds(name: str, problem: str) -> None:
     assert list(checking.check_kinds(case(name), problem)) == []
     assert list(checking.check_play(case(name), problem)) == []
 
 
-@EVERY_PROBLEM
-@EVERY_AGENT
+@EVERY_PLAY
 def test_a_live_decision_is_that_of_the_same_chain_among_lanes(name: str, problem: str) -> None:
     assert list(checking.check_live(case(name), problem)) == []
 
 
-@EVERY_PROBLEM
-@EVERY_AGENT
+@EVERY_PLAY
 def test_chains_do_not_touch_each_other(name: str, problem: str) -> None:
     """The same program with other neighbours: bit for bit the same chain."""
     assert list(checking.check_apart(case(name), problem)) == []

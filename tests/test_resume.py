@@ -100,6 +100,7 @@ def test_finished_cells_are_not_run_again(undisturbed: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in store.cells_folder.iterdir()} == before
 
 
+@pytest.mark.slow  # the short torture damages files, too
 def test_a_file_cut_in_half_is_named_set_aside_and_run_again(
     undisturbed: Path, tmp_path: Path
 ) -> None:
@@ -149,6 +150,7 @@ def test_two_processes_share_one_store(undisturbed: Path, tmp_path: Path) -> Non
     assert len(manifest) == 1 + len(arrays(file))
 
 
+@pytest.mark.slow  # the short torture fills disks, too
 def test_a_full_disk_stops_the_study_with_one_sentence(undisturbed: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -198,6 +200,7 @@ def _half_measured(store: Path) -> bool:
     return False
 
 
+@pytest.mark.slow  # the short torture kills studies, too
 def test_kill_9_between_two_measurements_of_the_posterior(tmp_path: Path) -> None:
     """What was measured before the kill is kept, bit for bit, and the rest is measured after it."""
     file, reference = tmp_path / "killed" / "study.toml", tmp_path / "whole" / "study.toml"

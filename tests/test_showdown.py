@@ -265,6 +265,7 @@ def test_stores_become_small_files(tmp_path: Path) -> None:
     assert kept.numbers, "shorter than published, and yet beside it"
 
 
+@pytest.mark.slow  # it runs two studies
 def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     """Seeds that are here are not run again; a run that was not measured is none."""
     studies, folder, store = tmp_path / "studies", tmp_path / "results", tmp_path / "store"
