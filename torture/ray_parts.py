@@ -119,7 +119,8 @@ def _kill_part(reference: Path, part: str, folder: Path, luck: random.Random) ->
         except subprocess.TimeoutExpired:
             check(False, f"it hangs after its {part} was killed", log.read_text()[-500:])
         if part == "worker":
-            check(code == 0, "a study whose worker was killed ended with", code)
+            said = log.read_text(errors="replace")[-500:]
+            check(code == 0, "a study whose worker was killed ended with", code, said)
     finally:
         for pid in {**family, **_family(process.pid)}:
             _kill(pid)
