@@ -38,7 +38,7 @@ def parse_value(text: str) -> Any:
     for part in parts:
         try:
             values.append(json.loads(part))
-        except ValueError:
+        except (ValueError, RecursionError):
             values.append(part)
     return values if len(values) > 1 else values[0]
 
