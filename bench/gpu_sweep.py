@@ -11,7 +11,7 @@ from pathlib import Path
 
 import jax
 
-from feelgood.running import run
+from feelgood.api.running import run
 
 LAMBDAS = [0.01, 0.1, 0.5, 1.0]
 

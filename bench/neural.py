@@ -26,10 +26,10 @@ from typing import Any
 import jax
 import numpy as np
 
-import feelgood.policies
+import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.protocols import AGENTS, Testbed
-from feelgood.simulate import simulate
+from feelgood.core.protocols import AGENTS, Testbed
+from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Classification
 
 DIM, ARMS, WIDTH, BATCH, UPDATES = 14, 2, 100, 256, 100

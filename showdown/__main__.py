@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 ROOT = Path(__file__).resolve().parents[1]
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feelgood.challenges import FILE
-from feelgood.running import TESTBEDS, resolve_variants
+from feelgood.api.challenges import FILE
+from feelgood.api.running import TESTBEDS, resolve_variants
 from showdown.keeping import Kept, read
 
 #: The studies whose agents are baselines, by whose settings they have.

@@ -4,11 +4,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.paper.published import all_published
 from feelgood.paper.tables import missing, to_row
 from feelgood.report.matching import row_key, run_key
-from feelgood.results import AgentResult
 from feelgood.studies import Store, read_study
 from showdown import asking, keeping
 from showdown.asking import Asked

@@ -4,9 +4,9 @@ import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import regret_interval
-from feelgood.results import AgentResult
-from feelgood.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
+from feelgood.stats.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
 from showdown import posterior
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (

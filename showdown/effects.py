@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from feelgood.errors import FeelgoodError
-from feelgood.results import AgentResult
-from feelgood.statistics import (
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
+from feelgood.stats.statistics import (
     Estimate,
     PairedDifference,
     common_seeds,

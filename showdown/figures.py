@@ -5,8 +5,8 @@ from typing import Any
 
 import altair as alt
 
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import Chart, figures, regret_interval
-from feelgood.results import AgentResult
 from showdown.effects import Effect
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 from feelgood.report.matching import run_key
 from feelgood.studies import Cell, Study, read_study
 from showdown import keeping

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from feelgood.engine.results import AgentResult
 from feelgood.paper.tables import TITLES
 from feelgood.report import charts
 from feelgood.report.tables import Comparison, Verdict, to_markdown
-from feelgood.results import AgentResult
-from feelgood.statistics import rank_results
+from feelgood.stats.statistics import rank_results
 from showdown.book import Book, items, section
 from showdown.effects import FEWEST_SEEDS, enumeration
 from showdown.published import comparisons, share_sentence, unexplained

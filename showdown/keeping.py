@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feelgood.errors import FeelgoodError
-from feelgood.parquet import read_parquet
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.parquet import read_parquet
+from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.report.matching import run_key
-from feelgood.results import AgentResult, PosteriorAlong
-from feelgood.statistics import compute_of
+from feelgood.stats.statistics import compute_of
 
 #: Rounds of a curve that are kept, and significant digits of curves and of diagnostics.
 POINTS, CURVE_DIGITS, HEALTH_DIGITS = 30, 4, 3

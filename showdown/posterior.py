@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from feelgood.results import AgentResult
-from feelgood.statistics import Estimate, average_ranks, bootstrap
+from feelgood.engine.results import AgentResult
+from feelgood.stats.statistics import Estimate, average_ranks, bootstrap
 from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS, effect, number, signed, summary
 from showdown.figures import scatter

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from feelgood.engine.results import AgentResult
 from feelgood.report import charts
-from feelgood.results import AgentResult
-from feelgood.statistics import bootstrap, compute_of
+from feelgood.stats.statistics import bootstrap, compute_of
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
     MANY,

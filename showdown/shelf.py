@@ -5,8 +5,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from feelgood.policies import grammar
-from feelgood.results import AgentResult
+from feelgood.agents import grammar
+from feelgood.engine.results import AgentResult
 from showdown.keeping import Kept
 
 #: Settings in which two runs may differ and still be compared, unless they are the question.

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from feelgood.results import AgentResult
+from feelgood.engine.results import AgentResult
 
 
 def result(

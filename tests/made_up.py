@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.metrics import curve_grid
+from feelgood.engine.metrics import curve_grid
+from feelgood.engine.results import AgentResult
 from feelgood.posterior import Analysis, analyse
-from feelgood.results import AgentResult
 
 CLOSED_FORM = ("lints", "linucb", "epsgreedy")
 PAPERS_AGENTS = (

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from feelgood import AGENTS, TESTBEDS, Policy, Spec, Testbed, setting
-from feelgood.types import Number
+from feelgood.core.spec import Number
 
 
 @AGENTS.register("copycat")

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from feelgood.datasets import DataAbsent
-from feelgood.registry import Entry
+from feelgood.core.registry import Entry
+from feelgood.data.datasets import DataAbsent
 
 
 def built(entry: Entry[Any], values: Mapping[str, Any] | None = None) -> Any:

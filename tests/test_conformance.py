@@ -16,14 +16,16 @@ from registered import built
 from toys import Coins
 
 import feelgood
-from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, checking, lanes, setting
-from feelgood.checking import PROBLEMS, AgentCase
-from feelgood.environment import environment
-from feelgood.lifting import has_method
-from feelgood.policies import LinTS, LinUCB, Uniform
-from feelgood.registry import Entry
+from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, setting
+from feelgood.agents import LinTS, LinUCB, Uniform
+from feelgood.api import checking
+from feelgood.api.checking import PROBLEMS, AgentCase
+from feelgood.core.registry import Entry
+from feelgood.core.spec import Number
+from feelgood.engine.environment import environment
+from feelgood.engine.lifting import has_method
+from feelgood.numerics import lanes
 from feelgood.testbeds import Linear, Wheel
-from feelgood.types import Number
 
 
 def agents() -> list[Any]:

@@ -121,7 +121,7 @@ def test_a_file_in_the_package_is_all_that_a_new_agent_needs(tmp_path: Path) -> 
     """The pages' files, put into a copy of the package, are listed; nothing else is touched."""
     package = tmp_path / "feelgood"
     shutil.copytree(Path(feelgood.__file__).parent, package)
-    for page, kind in (("adding-an-agent.md", "policies"), ("adding-a-testbed.md", "testbeds")):
+    for page, kind in (("adding-an-agent.md", "agents"), ("adding-a-testbed.md", "testbeds")):
         first = next(s for s in snippets(ROOT / "docs" / page) if s.title)
         assert first.title is not None
         (package / kind / first.title).write_text(first.text)

@@ -15,10 +15,10 @@ import pytest
 from made_results import result
 from typer.testing import CliRunner
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.paper.published import all_published
-from feelgood.results import AgentResult, PosteriorAlong
-from feelgood.statistics import compute_of
+from feelgood.stats.statistics import compute_of
 from feelgood.studies import Store, plan_cells, read_study
 from showdown import (
     asking,

@@ -56,13 +56,13 @@ def test_every_public_name_is_there() -> None:
 
 def test_a_module_does_not_hide_the_public_name_that_it_shares() -> None:
     """`feelgood.simulate` is the function, whatever was imported before."""
-    program = "import feelgood.simulate, feelgood\nassert callable(feelgood.simulate)"
+    program = "import feelgood.engine.simulation, feelgood\nassert callable(feelgood.simulate)"
     program += "\nfrom feelgood import simulate\nassert callable(simulate)"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_the_registries_are_full_at_the_first_look() -> None:
-    program = "from feelgood.protocols import AGENTS, TESTBEDS\n"
+    program = "from feelgood.core.protocols import AGENTS, TESTBEDS\n"
     program += "assert 'lints' in AGENTS and 'linear-20' in TESTBEDS"
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -91,7 +91,7 @@ main()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
-@pytest.mark.parametrize("module", ["typer", "rich.table", "jax._src.core", "feelgood.running"])
+@pytest.mark.parametrize("module", ["typer", "rich.table", "jax._src.core", "feelgood.api.running"])
 def test_ctrl_c_during_import_shows_no_traceback(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED, module], capture_output=True, text=True, check=False

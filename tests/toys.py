@@ -5,8 +5,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from feelgood import Policy, Spec, Testbed, lanes, setting
-from feelgood.types import Number
+from feelgood import Policy, Spec, Testbed, setting
+from feelgood.core.spec import Number
+from feelgood.numerics import lanes
 
 
 class Coins(Testbed):

@@ -120,8 +120,8 @@ class Done:
 def preload() -> None:
     """Import what commands need, so that a forked one starts at once; JAX itself stays idle."""
     import feelgood
+    import feelgood.api.frames
     import feelgood.cli.commands
-    import feelgood.frames
     import feelgood.posterior.analysis
     import feelgood.report.page
     import feelgood.studies.engines.local
@@ -363,7 +363,7 @@ def new_study(folder: Path, text: str = SMALL) -> Path:
 
 def cells(store: Path) -> dict[str, pa.Table]:
     """Every cell's numbers, without the columns that say when and where."""
-    from feelgood.parquet import read_parquet
+    from feelgood.core.parquet import read_parquet
     from feelgood.studies.store import PROVENANCE
 
     return {

@@ -370,7 +370,7 @@ def _programs(place: Path, name: str, folder: Path, luck: random.Random) -> int:
 
 
 def _baselines(name: str, folder: Path, luck: random.Random) -> int:
-    from feelgood import challenges
+    from feelgood.api import challenges
 
     copy = folder / "baselines.parquet"
     shutil.copy(challenges.FILE, copy)

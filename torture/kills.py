@@ -177,7 +177,7 @@ class Writer:
 
 def _run_out(most: int, folder: Path, luck: random.Random) -> int:
     """Files are whole or absent, and older ones stay until new ones are there."""
-    from feelgood.parquet import read_parquet
+    from feelgood.core.parquet import read_parquet
 
     words = ("run", "linear-20", "uniform", "--rounds", "60", "--seeds", "3", "--out", "o")
     first = forked(*words, cwd=folder).must_succeed()

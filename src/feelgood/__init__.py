@@ -9,13 +9,13 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from feelgood.flags import compile_small_loops_whole
+from feelgood.core.flags import compile_small_loops_whole
 
 compile_small_loops_whole()
 
 __version__ = "0.1.0"
 
-#: The module of each public name: lines such as `from feelgood.running import run as run`.
+#: The module of each public name: lines such as `from feelgood.api.running import run as run`.
 with open(f"{__file__.removesuffix('.py')}.pyi", encoding="utf-8") as _lines:
     _HOMES = {w[3]: w[1] for w in map(str.split, _lines) if w[:1] == ["from"]}
 __all__ = list(_HOMES)

@@ -9,8 +9,8 @@ from proofs.energies import ROUNDING
 from proofs.levels import Check
 from proofs.targets import Problem, fed, flat, formula_of, quick_jit
 
-from feelgood.energy import Target
-from feelgood.policies.thompson import Thompson
+from feelgood.agents.thompson import Thompson
+from feelgood.targets.energy import Target
 
 CHAINS = 64
 

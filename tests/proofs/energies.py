@@ -24,12 +24,12 @@ from proofs.targets import (
 )
 from scipy import special
 
-from feelgood.bonus import Evaluator
-from feelgood.energy import Target
-from feelgood.history import Rows
-from feelgood.policies.thompson import Thompson
+from feelgood.agents.thompson import Thompson
+from feelgood.core.spec import Likelihood, Spec
 from feelgood.samplers import Noise, Tuning
-from feelgood.types import Likelihood, Spec
+from feelgood.targets.bonus import Evaluator
+from feelgood.targets.energy import Target
+from feelgood.targets.history import Rows
 
 #: 2⁻²⁴ is half a unit in the last place; sums of n terms lose up to a few √n of it.
 ROUNDING = 32 * 2.0**-24

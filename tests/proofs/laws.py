@@ -28,7 +28,7 @@ from proofs.targets import (
 from scipy import linalg
 
 from feelgood import Spec
-from feelgood.policies.thompson import Thompson, ThompsonState
+from feelgood.agents.thompson import Thompson, ThompsonState
 from feelgood.samplers import LMC, SVRGLMC, ULMC, Kernel
 
 CHAINS = 32_768

@@ -14,10 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from feelgood import AGENTS, Spec
-from feelgood.energy import Data
-from feelgood.history import PieceGrams, Rows, Stats
-from feelgood.policies.grammar import all_names
-from feelgood.policies.thompson import Mode, Thompson, ThompsonState
+from feelgood.agents.grammar import all_names
+from feelgood.agents.thompson import Mode, Thompson, ThompsonState
+from feelgood.targets.energy import Data
+from feelgood.targets.history import PieceGrams, Rows, Stats
 
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)

@@ -36,11 +36,11 @@ from proofs.targets import (
 )
 
 from feelgood import TESTBEDS, Spec
-from feelgood.bonus import CHUNK, Anchored, FeelGood, FullPass, Pruned, SmoothedFeelGood
-from feelgood.bonus_layouts import Columns, Products
-from feelgood.energy import Target
-from feelgood.policies.thompson import Thompson, ThompsonState
-from feelgood.types import Likelihood
+from feelgood.agents.thompson import Thompson, ThompsonState
+from feelgood.core.spec import Likelihood
+from feelgood.targets.bonus import CHUNK, Anchored, FeelGood, FullPass, Pruned, SmoothedFeelGood
+from feelgood.targets.bonus_layouts import Columns, Products
+from feelgood.targets.energy import Target
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]

@@ -13,7 +13,7 @@ from proofs.levels import require
 from proofs.targets import PLAIN, Problem, problem
 
 from feelgood import Spec
-from feelgood.policies.thompson import Thompson
+from feelgood.agents.thompson import Thompson
 
 DISJOINT = problem(Spec(arms=2, dim=3), 40)
 LARGE = problem(Spec(arms=3, dim=12, shared=True), 60)

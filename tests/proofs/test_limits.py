@@ -27,8 +27,8 @@ from proofs.targets import (
 from scipy import optimize
 
 from feelgood import TESTBEDS, simulate
-from feelgood.bonus import FeelGood, SmoothedFeelGood
-from feelgood.policies.thompson import Thompson
+from feelgood.agents.thompson import Thompson
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 
 ALL = PLAIN + WITH_BONUS
 LINEAR = TESTBEDS["linear-6"].build({"arms": 3})

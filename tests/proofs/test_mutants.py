@@ -28,10 +28,10 @@ from proofs.levels import Check, rejects, require
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
-from feelgood.bonus import FeelGood, FullPass, SmoothedFeelGood
-from feelgood.energy import Target
-from feelgood.history import Chunk, contract, played_scores
 from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, lmc
+from feelgood.targets.bonus import FeelGood, FullPass, SmoothedFeelGood
+from feelgood.targets.energy import Target
+from feelgood.targets.history import Chunk, contract, played_scores
 
 DATA = problem(Spec(arms=2, dim=3), 40)
 
@@ -184,7 +184,7 @@ MUTANTS = (
     ),
     Mutant(
         "SVRG batch not scaled by n/B",
-        sys.modules["feelgood.energy"],
+        sys.modules["feelgood.targets.energy"],
         "random_piece",
         "filled / jnp.maximum(piece_length(number, filled, size), 1)",
         "jnp.ones_like(luck)",

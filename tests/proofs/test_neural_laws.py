@@ -18,7 +18,7 @@ from proofs.levels import Check, require
 from proofs.targets import QUICKLY
 
 from feelgood import AGENTS, Spec
-from feelgood.policies.neural_mcmc import NeuralThompson, NeuralThompsonState
+from feelgood.agents.neural_mcmc import NeuralThompson, NeuralThompsonState
 
 SPEC = Spec(arms=2, dim=1, shared=True)
 CHAINS = 8_192

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 
 from feelgood.cli.app import DataOption, app, errors
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
-    from feelgood.challenges import Challenge
+    from feelgood.api.challenges import Challenge
 
 
 @app.command()
@@ -27,9 +27,9 @@ def challenge(
     data: DataOption = None,
 ) -> None:
     """Run your agent on the seeds of the shipped results, paired with every agent there."""
-    from feelgood.challenges import challenge as run_challenge
+    from feelgood.api.challenges import challenge as run_challenge
     from feelgood.cli.output import progress_bar
-    from feelgood.datasets import use_data
+    from feelgood.data.datasets import use_data
 
     use_data(data)
     challenger = _challenger(plugin, agent)
@@ -45,8 +45,8 @@ def challenge(
 
 def _challenger(plugin: str, agent: str | None) -> str:
     """The name of the agent that a file registers, or of one that is there already."""
-    from feelgood.plugins import load_plugins
-    from feelgood.running import AGENTS
+    from feelgood.api.running import AGENTS
+    from feelgood.core.plugins import load_plugins
 
     if Path(plugin).suffix != ".py" and plugin in AGENTS:
         if agent not in (None, plugin):

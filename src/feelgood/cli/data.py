@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 from feelgood.cli.app import DataOption, app, errors
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 commands = typer.Typer(no_args_is_help=True, help="Real datasets: list, fetch, path, verify.")
 app.add_typer(commands, name="data")
@@ -51,7 +51,7 @@ def _download_bar(console: Console) -> Iterator[Callable[[str, int, int | None],
 @commands.command("list")
 def list_command(data: DataOption = None) -> None:
     """List the datasets, and where each one is."""
-    from feelgood.datasets import DATASETS, find, use_data
+    from feelgood.data.datasets import DATASETS, find, use_data
 
     use_data(data)
     out = Console(highlight=False, soft_wrap=True)
@@ -78,8 +78,8 @@ def fetch(
     data: DataOption = None,
 ) -> None:
     """Download datasets from their public homes, check them and keep them in the cache folder."""
-    from feelgood import fetching
-    from feelgood.datasets import dataset, use_data
+    from feelgood.data import fetching
+    from feelgood.data.datasets import dataset, use_data
 
     use_data(data)
     if from_ is not None and not from_.is_dir():
@@ -95,7 +95,7 @@ def fetch(
 @commands.command()
 def path(name: NameArgument = None, data: DataOption = None) -> None:
     """Print the folder of fetched datasets, or the file of one dataset."""
-    from feelgood.datasets import data_folder, fetched_folder, located, use_data
+    from feelgood.data.datasets import data_folder, fetched_folder, located, use_data
 
     use_data(data)
     typer.echo(located(name) if name else data_folder() or fetched_folder())
@@ -104,7 +104,7 @@ def path(name: NameArgument = None, data: DataOption = None) -> None:
 @commands.command()
 def verify(name: NameArgument = None, data: DataOption = None) -> None:
     """Check datasets against their pinned hashes: all that are here, or one."""
-    from feelgood.datasets import DATASETS, find, located, read_archive, use_data
+    from feelgood.data.datasets import DATASETS, find, located, read_archive, use_data
 
     use_data(data)
     wrong = []

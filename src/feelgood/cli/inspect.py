@@ -10,11 +10,11 @@ from rich.console import Console
 
 from feelgood.cli.app import PluginOption, app
 from feelgood.cli.choosing import is_pattern, matching
-from feelgood.errors import FeelgoodError, did_you_mean
-from feelgood.plugins import load_plugins
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from feelgood.registry import Entry, Registry
+    from feelgood.core.registry import Entry, Registry
 
 
 @app.command("list")
@@ -32,7 +32,7 @@ def list_command(
     plugin: PluginOption = None,
 ) -> None:
     """List agents and testbeds, with what they are and what can be set, or describe one."""
-    from feelgood.running import AGENTS, TESTBEDS
+    from feelgood.api.running import AGENTS, TESTBEDS
 
     load_plugins(plugin)
     out = Console(highlight=False, soft_wrap=True)
@@ -106,9 +106,9 @@ def doctor() -> None:
 
     import jax
 
-    from feelgood.compiling import cache_folder
-    from feelgood.datasets import availability
-    from feelgood.grouping import usable_cores
+    from feelgood.data.datasets import availability
+    from feelgood.engine.compiling import cache_folder
+    from feelgood.engine.grouping import usable_cores
 
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]

@@ -27,16 +27,16 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.errors import FeelgoodError
-from feelgood.saving import (  # noqa: F401  (the command takes the names from here)
+from feelgood.api.saving import (  # noqa: F401  (the command takes the names from here)
     RESULTS_FILE,
     TABLE_FILE,
     prepare_folder,
 )
+from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
-    from feelgood.metrics import Summary
-    from feelgood.results import AgentResult, RunResult
+    from feelgood.engine.metrics import Summary
+    from feelgood.engine.results import AgentResult, RunResult
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
@@ -176,7 +176,7 @@ class ResultTable:
     def _columns(self) -> dict[str, list[str]]:
         import numpy as np
 
-        from feelgood.metrics import Summary
+        from feelgood.engine.metrics import Summary
 
         results = self.results
         columns = {"agent": [r.agent for r in results]}
@@ -231,10 +231,10 @@ BEST_LEVEL = 0.05
 def best_of(results: "Sequence[AgentResult]") -> str | None:
     """Which agent of one testbed is best and by how much, in a sentence; None for a single one.
 
-    The rule is that of `feelgood.statistics.rank`; the interval is the one of its paired t-test,
+    The rule is that of `stats.statistics.rank`; the interval is the one of its paired t-test,
     so that it holds 0 exactly where the two cannot be told apart.
     """
-    from feelgood.statistics import compare, rank_results, t_quantile
+    from feelgood.stats.statistics import compare, rank_results, t_quantile
 
     names = [" ".join(filter(None, [r.agent, describe_settings(r, results)])) for r in results]
     by_name = dict(zip(names, results, strict=True))
@@ -275,7 +275,7 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
     """How the samplers did: early, in the middle and at the end of the run."""
     import numpy as np
 
-    from feelgood.simulate import REDRAWS
+    from feelgood.engine.simulation import REDRAWS
 
     table = Table(title="sampler health (means over seeds)")
     table.add_column("agent")
@@ -344,7 +344,7 @@ class Pace:
 
 def reason_to_be_slow(label: str) -> str:
     """Why an agent takes long and slows down, where it is known."""
-    from feelgood.policies import grammar
+    from feelgood.agents import grammar
 
     with contextlib.suppress(FeelgoodError):
         parts = grammar.read(label.split(maxsplit=1)[0].removeprefix("neural-"))

@@ -11,8 +11,8 @@ from rich.table import Table
 from feelgood.cli.app import SEEDS_HELP, PluginOption, RoundsOption, app, errors
 from feelgood.cli.output import console_for, prepare_output, write_atomically
 from feelgood.cli.run import parse_settings
-from feelgood.errors import FeelgoodError
-from feelgood.plugins import load_plugins
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
     from feelgood.posterior import AgentPosterior, Analysis, Calibration, Row
@@ -87,10 +87,10 @@ def posterior(
     plugin: PluginOption = None,
 ) -> None:
     """Compare agents' draws with the exact posterior of a linear bandit."""
+    from feelgood.api.running import parse_rounds
+    from feelgood.core.protocols import TESTBEDS
     from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
     from feelgood.posterior.saved import FILES
-    from feelgood.protocols import TESTBEDS
-    from feelgood.running import parse_rounds
 
     load_plugins(plugin)
     chosen = tuple(dict.fromkeys(agents or PAPER_FIGURE))
@@ -269,8 +269,8 @@ def calibrate(
     plugin: PluginOption = None,
 ) -> None:
     """Simulation-based calibration: is the truth where the agent's posterior says?"""
+    from feelgood.api.running import parse_rounds
     from feelgood.posterior import calibrate as run_calibration
-    from feelgood.running import parse_rounds
 
     load_plugins(plugin)
     given = _single_values(parse_settings(set_))

@@ -11,12 +11,12 @@ from rich.console import Console
 from feelgood.cli.app import PluginOption, app
 from feelgood.cli.output import prepare_output, write_atomically
 from feelgood.cli.study import note
-from feelgood.errors import FeelgoodError, did_you_mean
-from feelgood.plugins import load_plugins
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
+    from feelgood.engine.results import AgentResult
     from feelgood.posterior import AgentPosterior
-    from feelgood.results import AgentResult
 
 StoreArgument = Annotated[Path, typer.Argument(help="Folder of results that a study wrote.")]
 CHARTS = (

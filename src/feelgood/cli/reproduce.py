@@ -18,7 +18,7 @@ from feelgood.cli.output import (
     prepare_output,
     write_atomically,
 )
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.core.errors import FeelgoodError, did_you_mean
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -98,13 +98,13 @@ def reproduce(
     if format_ not in FORMATS:
         raise FeelgoodError(f"unknown format '{format_}': {did_you_mean(format_, FORMATS)}")
 
+    from feelgood.api.running import parse_rounds
     from feelgood.cli.study import use_no_accelerator
-    from feelgood.datasets import use_data
+    from feelgood.data.datasets import use_data
     from feelgood.paper.reproducing import in_words, plan_rows
     from feelgood.paper.tables import TITLES, rows
     from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning, with_choices
     from feelgood.report.tables import compare_rows
-    from feelgood.running import parse_rounds
     from feelgood.studies import Store
 
     use_no_accelerator()
@@ -229,7 +229,7 @@ def _catalogue() -> "Table":
     from rich.table import Table
 
     from feelgood.cli.progress import duration
-    from feelgood.grouping import usable_cores
+    from feelgood.engine.grouping import usable_cores
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
     from feelgood.paper.tables import TITLES, missing, rows
 

@@ -23,12 +23,12 @@ from feelgood.cli.output import (
     write_page,
 )
 from feelgood.cli.streams import results_at_stake
-from feelgood.errors import FeelgoodError
-from feelgood.plugins import load_plugins
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from feelgood.protocols import Testbed
-    from feelgood.results import AgentResult
+    from feelgood.core.protocols import Testbed
+    from feelgood.engine.results import AgentResult
 
 
 def parse_value(text: str) -> Any:
@@ -104,9 +104,9 @@ def run(
     data: DataOption = None,
 ) -> None:
     """Run agents on testbeds, print a table and say which agent is best."""
-    from feelgood.datasets import use_data
-    from feelgood.results import AgentResult, RunResult
-    from feelgood.running import run_each
+    from feelgood.api.running import run_each
+    from feelgood.data.datasets import use_data
+    from feelgood.engine.results import AgentResult, RunResult
 
     load_plugins(plugin)
     use_data(data)
@@ -171,7 +171,7 @@ def _problems(
     problems: dict[str, str | Testbed] = {}
     for testbed in testbeds:
         if isinstance(testbed, Path):
-            from feelgood.frames import from_frame
+            from feelgood.api.frames import from_frame
 
             columns = None if rewards is None else [c.strip() for c in rewards.split(",")]
             problems[testbed.stem] = from_frame(

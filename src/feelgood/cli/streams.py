@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 #: The longest error message; what was given may be longer than anybody reads.
 MOST_SIGNS = 1_200

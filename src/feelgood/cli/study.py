@@ -10,7 +10,7 @@ from rich.table import Table
 
 from feelgood.cli.app import DataOption, app, errors
 from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
     from feelgood.studies import Store, Study, StudyOutcome
@@ -96,7 +96,7 @@ def run_command(
 ) -> None:
     """Run what is missing of a study; an interrupted one goes on where it was."""
     from feelgood.cli.output import result_table
-    from feelgood.datasets import use_data
+    from feelgood.data.datasets import use_data
     from feelgood.studies import Store, read_study
 
     use_no_accelerator()
@@ -125,7 +125,7 @@ def show_command(
 ) -> None:
     """What is done, running and missing, and how long the rest will take."""
     from feelgood.cli.progress import duration
-    from feelgood.grouping import usable_cores
+    from feelgood.engine.grouping import usable_cores
     from feelgood.studies import Store, read_study
     from feelgood.studies.atomic import reading
     from feelgood.studies.status import status

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from feelgood.agents import grammar
 from feelgood.paper.tables import Row
-from feelgood.policies import grammar
 
 #: Core-seconds of ten chains over 10,000 rounds of linear-20 on the reference machine, by the
 #: agent's parts: preconditioned, variant, bonus, kernel. Smoothed bonuses cost as plain ones,

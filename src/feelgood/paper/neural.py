@@ -8,8 +8,8 @@ import dataclasses
 import math
 from typing import Any
 
-from feelgood.policies import neural_mcmc
-from feelgood.types import Spec
+from feelgood.agents import neural_mcmc
+from feelgood.core.spec import Spec
 
 BATCH, UPDATES = 256, 100
 

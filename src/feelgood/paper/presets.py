@@ -8,10 +8,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from feelgood.errors import FeelgoodError, did_you_mean, shown
+from feelgood.agents import grammar
+from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.spec import Spec
 from feelgood.paper.neural import neural
-from feelgood.policies import grammar
-from feelgood.types import Spec
 
 
 def _temperature(value: float, spec: Spec, rounds: int) -> float:

@@ -6,7 +6,7 @@ import functools
 from importlib.resources import files
 from typing import Literal, cast, get_args
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 Metric = Literal["cumulative_regret", "simple_regret"]
 

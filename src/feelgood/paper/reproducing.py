@@ -5,10 +5,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from feelgood.errors import FeelgoodError
+from feelgood.api.running import Seeds, parse_rounds, parse_seeds
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.paper.tables import Row, missing
-from feelgood.results import AgentResult
-from feelgood.running import Seeds, parse_rounds, parse_seeds
 from feelgood.studies.spec import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 

@@ -9,9 +9,9 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.agents import grammar
+from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.paper.published import Published, all_published
-from feelgood.policies import grammar
 
 #: Rounds of the paper's runs, where they are not 10,000.
 ROUNDS = {"wheel": 5_000, "covertype": 15_000, "cifar10": 25_000}
@@ -124,7 +124,7 @@ def to_row(number: Published) -> Row:
 
 def missing(row: Row) -> str | None:
     """Why a row cannot be run: its agent or testbed is not registered; None if both are."""
-    from feelgood.running import AGENTS, TESTBEDS
+    from feelgood.api.running import AGENTS, TESTBEDS
 
     for kind, registry, name in (
         ("testbed", TESTBEDS, row.testbed),

@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from feelgood.errors import FeelgoodError
+from feelgood.api.running import Seeds, parse_rounds, parse_seeds, resolve_variants
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import AGENTS
 from feelgood.paper.tables import Row, missing
-from feelgood.protocols import AGENTS
-from feelgood.running import Seeds, parse_rounds, parse_seeds, resolve_variants
 from feelgood.studies.spec import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store
 

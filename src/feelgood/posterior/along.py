@@ -13,20 +13,20 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from feelgood import lanes
-from feelgood.arguments import parse_whole
-from feelgood.compiling import BRIEFLY, compiled, in_own_precision
-from feelgood.errors import FeelgoodError
-from feelgood.history import Stats
-from feelgood.lanes import AnyKey
+from feelgood.core.arguments import parse_whole
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.spec import Spec
+from feelgood.engine.compiling import BRIEFLY, compiled, in_own_precision
+from feelgood.engine.results import PosteriorAlong
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
 from feelgood.posterior.analysis import fresh_contexts
 from feelgood.posterior.chains import draws_parameters, redraw
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
 from feelgood.posterior.measures import MEASURES, Row, measure
 from feelgood.posterior.settings import PRECISION, has_truth, noise_of
-from feelgood.protocols import Policy, Testbed
-from feelgood.results import PosteriorAlong
-from feelgood.types import Spec
+from feelgood.targets.history import Stats
 
 #: Batches of a chain's draws, and draws a batch.
 BATCHES, BATCH = 20, 10
@@ -76,7 +76,7 @@ def measure_state(
 ) -> list[list[Row]]:
     """Measures of all arms together after round `t`, one list a chain (lane); none if it diverged.
 
-    `state`, `seen` and `keys` are those of a running group (see `feelgood.simulate.Playing`);
+    `state`, `seen` and `keys` are those of a running group (see `engine.simulation.Playing`);
     draws use random numbers of their own.
     """
     args = (policy, keys, state, np.int32(t))
@@ -104,7 +104,7 @@ def _redrawer(draws: int, *args: Any) -> tuple[Any, float]:
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorWatch:
-    """Measures the chains of a run every so many rounds; see `feelgood.simulate.Along`."""
+    """Measures the chains of a run every so many rounds; see `feelgood.engine.simulation.Along`."""
 
     every: int
     spec: Spec

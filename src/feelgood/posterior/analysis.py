@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-import feelgood.policies
+import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.arguments import (
+from feelgood.api.running import Seeds, parse_rounds, parse_seeds
+from feelgood.core.arguments import (
     parse_level,
     parse_name,
     parse_names,
@@ -18,9 +19,10 @@ from feelgood.arguments import (
     parse_whole,
     require_callable,
 )
-from feelgood.compiling import keep_compiled_programs
-from feelgood.environment import environment
-from feelgood.errors import FeelgoodError, shown
+from feelgood.core.errors import FeelgoodError, shown
+from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.engine.compiling import keep_compiled_programs
+from feelgood.engine.environment import environment
 from feelgood.posterior.chains import gather, parallel_draws, require_draws
 from feelgood.posterior.laws import (
     Law,
@@ -32,8 +34,6 @@ from feelgood.posterior.laws import (
 )
 from feelgood.posterior.measures import FEWEST_CHAINS, LEVEL, Row, Verdict, judge, measure
 from feelgood.posterior.settings import PRECISION, agent_settings, noise_of
-from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
-from feelgood.running import Seeds, parse_rounds, parse_seeds
 
 #: The agents of the paper's figure, from top to bottom.
 PAPER_FIGURE = ("fglmcts", "lints", "lmcts", "malats", "plmcts")

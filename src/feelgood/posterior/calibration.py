@@ -18,25 +18,25 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from scipy import special
 
-import feelgood.policies
+import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.arguments import (
+from feelgood.api.running import parse_rounds
+from feelgood.core.arguments import (
     parse_level,
     parse_name,
     parse_number,
     parse_settings,
     parse_whole,
 )
-from feelgood.compiling import compiled, in_own_precision, keep_compiled_programs
-from feelgood.environment import ENVIRONMENT, seed_array, seed_keys
-from feelgood.errors import FeelgoodError
-from feelgood.lanes import AnyKey
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.spec import Number, Spec
+from feelgood.engine.compiling import compiled, in_own_precision, keep_compiled_programs
+from feelgood.engine.environment import ENVIRONMENT, seed_array, seed_keys
+from feelgood.numerics.lanes import AnyKey
 from feelgood.posterior.chains import play_many, redraw, require_draws
 from feelgood.posterior.measures import LEVEL
 from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
-from feelgood.protocols import AGENTS, TESTBEDS, Policy, Testbed
-from feelgood.running import parse_rounds
-from feelgood.types import Number, Spec
 
 #: Bars of the histogram; there are ten ranks a bar.
 BARS = 10
@@ -294,7 +294,7 @@ def calibrate(
 
 
 def _truths(testbed: Testbed, seeds: list[int]) -> Float[np.ndarray, "parameters seeds"]:
-    """The true parameters of these seeds, as `feelgood.environment.environment` draws them."""
+    """The true parameters of these seeds, as `engine.environment` draws them."""
     keys = seed_keys(seed_array(seeds), ENVIRONMENT)
     truths = jax.vmap(lambda key: testbed.truth(testbed.init(jax.random.fold_in(key, 0))))(keys)
     return np.asarray(truths).reshape(len(seeds), -1).T

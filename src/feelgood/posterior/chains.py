@@ -11,16 +11,16 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import generator, lanes
-from feelgood.compiling import compiled, in_own_precision
-from feelgood.environment import AGENT, environment, seed_array, seed_keys
-from feelgood.errors import FeelgoodError
-from feelgood.grouping import usable_cores
-from feelgood.lanes import AnyKey, LaneKeys
-from feelgood.lifting import Lifted
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.spec import Spec
+from feelgood.engine.compiling import compiled, in_own_precision
+from feelgood.engine.environment import AGENT, environment, seed_array, seed_keys
+from feelgood.engine.grouping import usable_cores
+from feelgood.engine.lifting import Lifted
+from feelgood.numerics import generator, lanes
+from feelgood.numerics.lanes import AnyKey, LaneKeys
 from feelgood.posterior.laws import Observed
-from feelgood.protocols import Policy, Testbed
-from feelgood.types import Spec
 
 #: The stream of random numbers of the parallel chains, beside the engine's two.
 CHAINS = 2

@@ -13,10 +13,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import special
 
-from feelgood.bonus import FeelGood
-from feelgood.errors import FeelgoodError
-from feelgood.protocols import Policy
-from feelgood.types import Spec
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import Policy
+from feelgood.core.spec import Spec
+from feelgood.targets.bonus import FeelGood
 
 #: Draws that stand for a law without a closed form, and those that tune their proposal.
 REFERENCE_DRAWS, TUNING_DRAWS = 16_000, 500

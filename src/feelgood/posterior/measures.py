@@ -27,10 +27,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy import special
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.spec import Spec
 from feelgood.posterior.diagnostics import effective_draws, split_rhat
 from feelgood.posterior.laws import Law, choice_shares
-from feelgood.types import Spec
 
 #: Family-wise false-alarm rate of a verdict.
 LEVEL = 1e-3

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from feelgood.errors import FeelgoodError
-from feelgood.parquet import read_parquet
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.parquet import read_parquet
 from feelgood.posterior.analysis import AgentPosterior, Analysis, Comparison
 from feelgood.posterior.laws import Law
 from feelgood.posterior.measures import Row, Verdict

@@ -5,11 +5,11 @@ from typing import Any
 
 import jax
 
-from feelgood import generator
-from feelgood.compiling import in_own_precision
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import AGENTS, Testbed
+from feelgood.engine.compiling import in_own_precision
+from feelgood.numerics import generator
 from feelgood.paper import preset_settings
-from feelgood.protocols import AGENTS, Testbed
 
 #: Precision of the prior from which testbeds draw their true parameters.
 PRECISION = 1.0

@@ -6,8 +6,8 @@ import altair as alt
 import numpy as np
 from jaxtyping import Float
 
-from feelgood.errors import FeelgoodError, did_you_mean
-from feelgood.rank_correlation import RankCorrelation, rank_correlation
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.report.drawing import (
     LEVEL,
     Chart,
@@ -21,8 +21,8 @@ from feelgood.report.drawing import (
     regret_interval,
 )
 from feelgood.report.series import Series
-from feelgood.results import AgentResult, PosteriorAlong
-from feelgood.statistics import bootstrap
+from feelgood.stats.rank_correlation import RankCorrelation, rank_correlation
+from feelgood.stats.statistics import bootstrap
 
 #: Measures that can be drawn, the page's first ones first, and what their axes say.
 MEASURES = {

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.report.series import Series, name_series, ordered_labels
-from feelgood.results import AgentResult
-from feelgood.statistics import Estimate, bootstrap
+from feelgood.stats.statistics import Estimate, bootstrap
 
 Rows = list[dict[str, Any]]
 Chart = alt.LayerChart | alt.Chart | alt.ConcatChart | alt.FacetChart

@@ -3,11 +3,11 @@
 import json
 from collections.abc import Sequence
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.paper.published import all_published
 from feelgood.paper.tables import Row, missing, to_row
 from feelgood.report.tables import Comparison, compare_row
-from feelgood.results import AgentResult
 from feelgood.studies.spec import Cell, plan_cells
 
 

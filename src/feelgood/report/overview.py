@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.posterior import AgentPosterior, Analysis
 from feelgood.report.series import Series, by_mean, one_curve
 from feelgood.report.tables import Comparison, Verdict, about_networks, counts
-from feelgood.results import AgentResult
-from feelgood.statistics import common_seeds, rank, values_at
+from feelgood.stats.statistics import common_seeds, rank, values_at
 
 
 def _plural(count: int, word: str) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 
 from altair.utils.schemapi import debug_mode
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.posterior import Analysis
 from feelgood.report import drawing
 from feelgood.report.drawing import Style
@@ -29,7 +30,6 @@ from feelgood.report.page_rows import published_row, result_row
 from feelgood.report.page_sections import SECTIONS, add_analysis, add_charts, analysed
 from feelgood.report.series import Series, by_mean, name_series, one_curve, ordered_labels
 from feelgood.report.tables import Comparison
-from feelgood.results import AgentResult
 
 #: Series that are drawn at first; with a few more all of them are.
 FIRST, FEW = 8, 10

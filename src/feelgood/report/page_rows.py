@@ -5,11 +5,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feelgood.metrics import Summary
+from feelgood.engine.metrics import Summary
 from feelgood.report.drawing import figures, regret_interval
 from feelgood.report.series import Series, show_value
 from feelgood.report.tables import Comparison, Verdict
-from feelgood.statistics import compute_of
+from feelgood.stats.statistics import compute_of
 
 
 def _finite(value: float | None) -> float | None:

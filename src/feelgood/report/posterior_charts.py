@@ -8,7 +8,7 @@ import altair as alt
 import numpy as np
 from jaxtyping import Float
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 from feelgood.posterior.analysis import AgentPosterior
 from feelgood.report.drawing import (
     FORMATS,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.results import AgentResult
+from feelgood.engine.results import AgentResult
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 from rich.table import Table
 
-from feelgood.errors import FeelgoodError
-from feelgood.metrics import Summary
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.metrics import Summary
+from feelgood.engine.results import AgentResult
 from feelgood.paper.tables import Row
-from feelgood.results import AgentResult
-from feelgood.statistics import WelchTest, values_at, welch
+from feelgood.stats.statistics import WelchTest, values_at, welch
 
 #: Level of the test of one row: a hundred right rows have one false "differs" on average.
 LEVEL = 0.01

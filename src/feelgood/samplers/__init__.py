@@ -1,4 +1,4 @@
-"""MCMC kernels for the targets of `feelgood.energy`. One kernel a file."""
+"""MCMC kernels for the targets of `feelgood.targets.energy`. One kernel a file."""
 
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, run_steps
 from feelgood.samplers.hmc import HMC

@@ -20,11 +20,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from feelgood import lanes
-from feelgood.bonus import Theta, Value
-from feelgood.energy import Landscape
-from feelgood.lanes import AnyKey
-from feelgood.types import Number
+from feelgood.core.spec import Number
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets.bonus import Theta, Value
+from feelgood.targets.energy import Landscape
 
 #: A proposal whose energy is this much higher (in units of temperature) counts as a divergence.
 DIVERGENCE = 1000.0

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float
 
-from feelgood.bonus import Theta, Value
-from feelgood.energy import Force, Landscape
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number
 from feelgood.samplers.blocks import (
     DIVERGENCE,
     Info,
@@ -18,8 +18,8 @@ from feelgood.samplers.blocks import (
     split_luck,
     square,
 )
-from feelgood.settings import setting
-from feelgood.types import Number
+from feelgood.targets.bonus import Theta, Value
+from feelgood.targets.energy import Force, Landscape
 
 
 class HMCChain(NamedTuple):

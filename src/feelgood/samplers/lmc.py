@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from feelgood.bonus import Theta
-from feelgood.energy import Landscape
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
+from feelgood.targets.bonus import Theta
+from feelgood.targets.energy import Landscape
 
 
 class LMCChain(NamedTuple):

@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from feelgood.bonus import Theta, Value
-from feelgood.energy import Landscape
+from feelgood.core.settings import setting
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
 from feelgood.samplers.lmc import langevin
-from feelgood.settings import setting
+from feelgood.targets.bonus import Theta, Value
+from feelgood.targets.energy import Landscape
 
 
 class MALAChain(NamedTuple):

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int
 
-from feelgood.bonus import Theta
-from feelgood.energy import Landscape
+from feelgood.core.settings import setting
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
 from feelgood.samplers.lmc import langevin
-from feelgood.settings import setting
+from feelgood.targets.bonus import Theta
+from feelgood.targets.energy import Landscape
 
 
 class SVRGChain(NamedTuple):
@@ -28,7 +28,7 @@ class SVRGLMC(Kernel):
 
     ∇L(θ) ≈ ∇L_data(θ̃) + (n/B) Σ_batch [∇ℓ_i(θ) − ∇ℓ_i(θ̃)] + prior and bonus: an unbiased
     estimate of the *sum* over the n rounds so far. The batch is a random piece of the history, see
-    `feelgood.history.random_piece`.
+    `feelgood.targets.history.random_piece`.
     The snapshot θ̃ is renewed every `snapshot` steps and at the start of every round, when the
     data have grown.
 

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from feelgood.bonus import Theta
-from feelgood.energy import Landscape
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
-from feelgood.settings import setting
-from feelgood.types import Number
+from feelgood.targets.bonus import Theta
+from feelgood.targets.energy import Landscape
 
 
 class ULMCChain(NamedTuple):

@@ -9,7 +9,7 @@ from typing import IO
 
 import filelock
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feelgood.protocols import AGENTS
-from feelgood.settings import Setting
+from feelgood.core.protocols import AGENTS
+from feelgood.core.settings import Setting
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell, outline
 from feelgood.studies.store import Store

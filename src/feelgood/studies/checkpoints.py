@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from feelgood import compiling
+from feelgood.engine import compiling
 from feelgood.studies import atomic
 
 #: Saving may take this share of the time at most.

@@ -12,15 +12,15 @@ from typing import Any
 
 import jax
 
-from feelgood.compiling import keep_compiled_programs
-from feelgood.errors import FeelgoodError
-from feelgood.memory import say
-from feelgood.plugins import load_plugins
-from feelgood.protocols import AGENTS, TESTBEDS
-from feelgood.registry import Registry
-from feelgood.results import AgentResult
-from feelgood.running import measured_posterior
-from feelgood.simulate import simulate
+from feelgood.api.running import measured_posterior
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.plugins import load_plugins
+from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.registry import Registry
+from feelgood.engine.compiling import keep_compiled_programs
+from feelgood.engine.memory import say
+from feelgood.engine.results import AgentResult
+from feelgood.engine.simulation import simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.spec import Cell, code_of

@@ -16,9 +16,9 @@ from pydantic import (
     model_validator,
 )
 
-from feelgood.arguments import parse_path
-from feelgood.errors import FeelgoodError, did_you_mean
-from feelgood.plugins import load_plugins
+from feelgood.core.arguments import parse_path
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.plugins import load_plugins
 from feelgood.studies.spec import Cell, Study, plan_cells, with_posterior
 
 MAX_FILE_BYTES = 1_000_000

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from feelgood.arguments import parse_name, parse_number, parse_whole
-from feelgood.errors import FeelgoodError, shown
+from feelgood.core.arguments import parse_name, parse_number, parse_whole
+from feelgood.core.errors import FeelgoodError, shown
 from feelgood.studies import atomic
 from feelgood.studies.batches import Batch, Claim, plan, tidy
 from feelgood.studies.engines import (

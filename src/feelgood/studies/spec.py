@@ -10,17 +10,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from feelgood.arguments import parse_name, parse_settings
-from feelgood.errors import FeelgoodError
-from feelgood.protocols import AGENTS, TESTBEDS
-from feelgood.running import (
+from feelgood.api.running import (
     Seeds,
     Values,
     parse_rounds,
     parse_seeds,
     resolve_variants,
 )
-from feelgood.types import Spec
+from feelgood.core.arguments import parse_name, parse_settings
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.spec import Spec
 
 #: Raised when the same specification would give other results than before.
 RESULTS_VERSION = 2

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from feelgood.results import AgentResult
+from feelgood.engine.results import AgentResult
 from feelgood.studies.batches import running_cells
 from feelgood.studies.spec import Cell, Study
 from feelgood.studies.store import Reading, Store

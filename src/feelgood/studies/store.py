@@ -25,11 +25,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from feelgood.arguments import parse_path
-from feelgood.errors import FeelgoodError
-from feelgood.memory import say
-from feelgood.parquet import read_parquet
-from feelgood.results import AgentResult, PosteriorAlong, posterior_columns
+from feelgood.core.arguments import parse_path
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.parquet import read_parquet
+from feelgood.engine.memory import say
+from feelgood.engine.results import AgentResult, PosteriorAlong, posterior_columns
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell, spec_id
 

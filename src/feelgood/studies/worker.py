@@ -93,7 +93,7 @@ def main() -> None:
     import jax
 
     import feelgood  # noqa: F401  (fills the registries, and shows an import error early)
-    from feelgood.errors import FeelgoodError
+    from feelgood.core.errors import FeelgoodError
     from feelgood.studies.engines.base import in_words
 
     device = jax.devices()[0]

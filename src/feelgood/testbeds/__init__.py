@@ -1,6 +1,6 @@
 """Testbeds: importing this package registers them all."""
 
-from feelgood.registry import import_modules
+from feelgood.core.registry import import_modules
 from feelgood.testbeds.classification import Classification
 from feelgood.testbeds.linear import Linear
 from feelgood.testbeds.logistic import Logistic

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num, UInt32
 
-from feelgood import lanes
-from feelgood.datasets import DIGITS, DataAbsent, load
-from feelgood.memory import say
-from feelgood.protocols import Testbed
-from feelgood.settings import setting
+from feelgood.core.protocols import Testbed
+from feelgood.core.settings import setting
+from feelgood.core.spec import Likelihood, Spec
+from feelgood.data.datasets import DIGITS, DataAbsent, load
+from feelgood.engine.memory import say
+from feelgood.numerics import lanes
 from feelgood.testbeds.rows import Declared, Rows, as_registered, own_table, register_dataset
 from feelgood.testbeds.tables import (
     MAX_ROUNDS,
@@ -24,7 +25,6 @@ from feelgood.testbeds.tables import (
     ordinal,
     tell_arms_without_rows,
 )
-from feelgood.types import Likelihood, Spec
 
 
 class Classification(Rows):

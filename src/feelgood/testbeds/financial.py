@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from feelgood.datasets import load
-from feelgood.settings import Setting
+from feelgood.core.settings import Setting
+from feelgood.core.spec import Spec
+from feelgood.data.datasets import load
 from feelgood.testbeds.rows import Declared, Payoffs, as_registered, register_dataset
-from feelgood.types import Spec
 
 PORTFOLIOS = 8
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from feelgood.datasets import load
+from feelgood.core.spec import Spec
+from feelgood.data.datasets import load
 from feelgood.testbeds.rows import Declared, Payoffs, as_registered, register_dataset
-from feelgood.types import Spec
 
 #: Of the 40 jokes that everybody in the table has rated, in order of their numbers, the last ones
 #: are the arms and the others the context.

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import generator, lanes
-from feelgood.errors import FeelgoodError
-from feelgood.protocols import Testbed
-from feelgood.settings import setting
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import Testbed
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics import generator, lanes
 from feelgood.testbeds.naming import register_numbered
-from feelgood.types import Number, Spec
 
 
 class LinearState(NamedTuple):

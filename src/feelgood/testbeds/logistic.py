@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import lanes
-from feelgood.protocols import Testbed
-from feelgood.settings import setting
+from feelgood.core.protocols import Testbed
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics import lanes
 from feelgood.testbeds.naming import register_numbered
-from feelgood.types import Number, Spec
 
 
 class LogisticState(NamedTuple):

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from feelgood.protocols import TESTBEDS, Testbed
-from feelgood.registry import Entry, Family
-from feelgood.settings import settings_of
+from feelgood.core.protocols import TESTBEDS, Testbed
+from feelgood.core.registry import Entry, Family
+from feelgood.core.settings import settings_of
 
 
 def register_numbered(

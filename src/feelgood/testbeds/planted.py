@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import generator, lanes
-from feelgood.protocols import TESTBEDS, Testbed
-from feelgood.settings import setting
-from feelgood.types import Number, Spec
+from feelgood.core.protocols import TESTBEDS, Testbed
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics import generator, lanes
 
 
 class PlantedState(NamedTuple):

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from feelgood.datasets import load
+from feelgood.core.spec import Spec
+from feelgood.data.datasets import load
 from feelgood.testbeds.rows import Declared, Payoffs, as_registered, register_dataset
 from feelgood.testbeds.tables import Kind, ordinal
-from feelgood.types import Spec
 
 #: Columns of a profile that are numbers; the others are categories, a missing value is one too.
 NUMBERS = ("latitude", "longitude", "birth_year", "weight", "height")

@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from feelgood.datasets import located
-from feelgood.errors import FeelgoodError, shown
-from feelgood.memory import say
-from feelgood.protocols import TESTBEDS, Testbed
-from feelgood.registry import Entry, Family
-from feelgood.settings import Setting, setting
+from feelgood.core.errors import FeelgoodError, shown
+from feelgood.core.protocols import TESTBEDS, Testbed
+from feelgood.core.registry import Entry, Family
+from feelgood.core.settings import Setting, setting
+from feelgood.core.spec import Likelihood, Spec
+from feelgood.data.datasets import located
+from feelgood.engine.memory import say
 from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
 from feelgood.testbeds.tables import (
     MAX_ARMS,
@@ -31,7 +32,6 @@ from feelgood.testbeds.tables import (
     encode,
     tell_constant_columns,
 )
-from feelgood.types import Likelihood, Spec
 
 
 class Rows(Testbed):

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Num, Shaped
 
-from feelgood.errors import FeelgoodError, did_you_mean, shown
-from feelgood.settings import Setting
+from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.settings import Setting
 
 #: What a column holds. Pixels are numbers that share one mean and one spread; a flag is 0 or 1.
 Kind = Literal["number", "pixel", "category", "flag"]

@@ -4,11 +4,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood import generator
-from feelgood.protocols import Testbed
-from feelgood.settings import setting
+from feelgood.core.protocols import Testbed
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics import generator
 from feelgood.testbeds.naming import register_numbered
-from feelgood.types import Number, Spec
 
 
 @register_numbered("wheel", "delta", ("wheel-0.01", "wheel-0.1", "wheel-0.5", "wheel-0.99"))

@@ -6,8 +6,8 @@ from typing import Literal
 
 import altair as alt
 
-from feelgood.errors import FeelgoodError
-from feelgood.metrics import Summary
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.metrics import Summary
 from feelgood.report.drawing import (
     Rows,
     as_table,

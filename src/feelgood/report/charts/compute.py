@@ -6,7 +6,8 @@ from typing import Literal
 
 import altair as alt
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import (
     Chart,
     Rows,
@@ -17,8 +18,7 @@ from feelgood.report.drawing import (
     regret_interval,
 )
 from feelgood.report.series import Series, name_series
-from feelgood.results import AgentResult
-from feelgood.statistics import compute_of
+from feelgood.stats.statistics import compute_of
 
 Cost = Literal["gradients", "seconds"]
 COSTS: Mapping[Cost, str] = {

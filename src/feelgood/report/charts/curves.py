@@ -6,6 +6,7 @@ from typing import Literal
 import altair as alt
 import numpy as np
 
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import (
     PICKS,
     Chart,
@@ -23,7 +24,6 @@ from feelgood.report.drawing import (
     value_scale,
 )
 from feelgood.report.series import Series, one_curve
-from feelgood.results import AgentResult
 
 Band = Literal["quantile", "std"]
 

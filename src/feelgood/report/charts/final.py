@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import altair as alt
 import numpy as np
 
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import (
     DOTS,
     EXITS,
@@ -19,7 +20,6 @@ from feelgood.report.drawing import (
     thin,
 )
 from feelgood.report.series import Series, by_mean
-from feelgood.results import AgentResult
 
 
 def final_intervals(results: Sequence[AgentResult], *, log_x: bool = False) -> Chart:

@@ -7,7 +7,8 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from feelgood.errors import FeelgoodError, did_you_mean
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import (
     Chart,
     Rows,
@@ -21,7 +22,6 @@ from feelgood.report.drawing import (
     wide,
 )
 from feelgood.report.series import Series, name_series, ordered_labels
-from feelgood.results import AgentResult
 
 MEASURES = {
     "ess": "effective sample size of 200 draws",

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 import altair as alt
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.results import AgentResult
 from feelgood.report.drawing import (
     Chart,
     Rows,
@@ -21,7 +22,6 @@ from feelgood.report.drawing import (
 )
 from feelgood.report.series import Sweep, find_sweeps, name_series, show_axis
 from feelgood.report.series import show_value as show
-from feelgood.results import AgentResult
 
 
 def sweep_charts(results: Sequence[AgentResult]) -> Chart:

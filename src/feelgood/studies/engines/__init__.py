@@ -4,7 +4,7 @@ An engine gets claimed batches one by one and reports what becomes of each; it k
 studies, and the store is the same whichever engine fills it.
 """
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Note, Progress
 from feelgood.studies.engines.local import LocalEngine
 

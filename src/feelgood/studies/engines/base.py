@@ -4,7 +4,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 from feelgood.studies.batches import Batch
 
 #: What stands before a worker's message, and in nothing that a program prints of itself.
@@ -53,7 +53,7 @@ class Lost(Event):
 
 def in_words(error: BaseException) -> str:
     """Why a batch failed, in one line: a sentence where the reason is known."""
-    from feelgood.memory import GIB, VARIABLE, memory_limit
+    from feelgood.engine.memory import GIB, VARIABLE, memory_limit
 
     lines = str(error).strip().splitlines()
     if isinstance(error, FeelgoodError):

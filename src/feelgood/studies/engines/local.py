@@ -12,8 +12,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from feelgood.errors import FeelgoodError
-from feelgood.grouping import usable_cores
+from feelgood.core.errors import FeelgoodError
+from feelgood.engine.grouping import usable_cores
 from feelgood.studies.batches import Batch
 from feelgood.studies.engines.base import (
     MARK,

@@ -8,7 +8,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from feelgood.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError
 from feelgood.studies import atomic
 from feelgood.studies.batches import Batch, batch_folder
 from feelgood.studies.checkpoints import FolderCheckpoints

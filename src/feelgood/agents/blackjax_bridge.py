@@ -1,0 +1,252 @@
+"""Thompson sampling with any BlackJAX kernel: `blackjax:nuts`, `blackjax:mclmc`, `blackjax:barker`.
+
+A kernel fits if it has the usual pair `init(position, logdensity_fn, …)` and `build_kernel()`,
+and if every argument that its kernel needs is one that can be supplied here (see `SUPPLIED`).
+BlackJAX is imported when such an agent is named, not before.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int, Key
+
+from feelgood.agents.thompson import gibbs_matched, gibbs_target
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.registry import Entry, Family
+from feelgood.core.settings import setting, settings_of
+from feelgood.core.spec import Likelihood, LinearTarget, Number, Spec
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets import models
+from feelgood.targets.bonus import FeelGood, FullPass
+from feelgood.targets.energy import Data, Energy, Target
+from feelgood.targets.history import Rows, Stats
+
+PREFIX = "blackjax:"
+#: Kernels that a listing shows; any other that fits is understood too.
+SHOWN = ("nuts", "hmc", "mala", "barker", "mclmc")
+#: What can be supplied to a kernel, by the name of the argument.
+SUPPLIED = ("step_size", "inverse_mass_matrix", "num_integration_steps", "L")
+#: What can be supplied to `init` besides the position and the log-density.
+INIT_KEYS = ("rng_key", "random_generator_arg")
+
+
+class BlackjaxState(eqx.Module):
+    """Data, position and the diagnostics of the latest round."""
+
+    data: Data
+    theta: Float[Array, "dim blocks"]
+    acceptance: Float[Array, ""]
+    spec: Spec = eqx.field(static=True)
+
+
+class _Kernel(NamedTuple):
+    """A BlackJAX algorithm, taken apart."""
+
+    name: str
+    init: Callable[..., Any]
+    build_kernel: Callable[..., Any]
+    wants: tuple[str, ...]
+    wants_key: str | None
+
+
+def find_kernel(name: str) -> _Kernel:
+    """The BlackJAX kernel of this name, or a sentence that says why there is none."""
+    import blackjax
+
+    found = getattr(blackjax, name, None)
+    usable = [n for n in dir(blackjax) if hasattr(getattr(blackjax, n), "build_kernel")]
+    if found is None or not hasattr(found, "init") or not hasattr(found, "build_kernel"):
+        raise FeelgoodError(
+            f"'{PREFIX}{name}' is not a BlackJAX kernel: {did_you_mean(name, usable)}"
+        )
+    try:
+        arguments = inspect.signature(found.build_kernel()).parameters
+        init_arguments = list(inspect.signature(found.init).parameters)
+    except TypeError as error:
+        raise FeelgoodError(
+            f"'{PREFIX}{name}' does not fit: its build_kernel needs arguments ({error}); "
+            f"use for example {PREFIX}nuts."
+        ) from None
+    extra = [a for a in arguments.values() if a.name not in ("rng_key", "state", "logdensity_fn")]
+    strange = [a.name for a in extra if a.default is a.empty and a.name not in SUPPLIED]
+    strange += [a for a in init_arguments[2:] if a not in INIT_KEYS]
+    if strange or init_arguments[:2] != ["position", "logdensity_fn"]:
+        raise FeelgoodError(
+            f"'{PREFIX}{name}' does not fit: it needs {', '.join(strange) or 'another init'}, "
+            f"and only {', '.join(SUPPLIED)} can be supplied; use for example {PREFIX}nuts."
+        )
+    return _Kernel(
+        name=name,
+        init=found.init,
+        build_kernel=found.build_kernel,
+        wants=tuple(a.name for a in extra if a.name in SUPPLIED),
+        wants_key=next((a for a in init_arguments[2:]), None),
+    )
+
+
+class BlackjaxThompson(Policy):
+    """Thompson sampling from π ∝ exp(−βL) with a BlackJAX kernel, written for one chain.
+
+    The kernel sees coordinates θ√(βλ), with λ the curvature of their block: there the target's
+    curvature is at most 1, and one step size serves every kernel and every scale of the data. It
+    is initialised anew every round, at the last position, because the data have grown.
+    """
+
+    kernel: str = eqx.field(static=True)
+    bonus: FeelGood | None = None
+    beta: Number = setting(1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9)
+    eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
+    rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
+    step: Number = setting(0.5, "step size, in units of the curvature", above=0.0, high=1e3)
+    steps: int = setting(5, "kernel steps a round", low=1, high=10_000)
+    leapfrog: int = setting(5, "integration steps, where the kernel takes them", low=1, high=1000)
+    likelihood: str = setting(
+        "auto", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
+    )
+
+    def _energy(self, spec: Spec) -> Energy:
+        likelihood: Likelihood = spec.rewards
+        if self.likelihood in ("squared", "bernoulli"):
+            likelihood = "squared" if self.likelihood == "squared" else "bernoulli"
+        bonus = None if self.bonus is None else FullPass(bonus=self.bonus, spec=spec)
+        return Energy(eta=self.eta, rho=self.rho, bonus=bonus, likelihood=likelihood, spec=spec)
+
+    def chains_per_program(self, spec: Spec) -> int | None:
+        del spec
+        return 1
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> BlackjaxState:
+        assert shape == () and isinstance(key, jax.Array)
+        energy = self._energy(spec)
+        rows = None
+        if energy.needs_contexts or energy.needs_played:
+            rows = Rows.empty(spec, (), all_arms=energy.needs_contexts, played=energy.needs_played)
+        return BlackjaxState(
+            data=Data(stats=Stats.empty(spec, ()), rows=rows, count=jnp.zeros((), jnp.int32)),
+            theta=jax.random.normal(key, (spec.dim, spec.blocks)),
+            acceptance=jnp.ones(()),
+            spec=spec,
+        )
+
+    def reserve(self, state: BlackjaxState, rounds: int) -> BlackjaxState:
+        data = state.data.reserve(rounds)
+        return BlackjaxState(data, state.theta, state.acceptance, state.spec)
+
+    def _draw(self, key: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
+        kernel = find_kernel(self.kernel)
+        energy = self._energy(state.spec)
+        target = Target.of(energy, state.data, state.theta)
+        shape = state.theta.shape
+
+        curvature = self.beta * energy.curvature(state.data.stats)
+        scale = jnp.broadcast_to(1.0 / jnp.sqrt(curvature), shape)
+
+        def logdensity(scaled: Float[Array, " parameters"]) -> Float[Array, ""]:
+            # The energy gives its own gradient; this carries it to BlackJAX's autodiff.
+            here = lax.stop_gradient(scaled)
+            theta = here.reshape(shape) * scale
+            value, gradient, _ = target.evaluate(theta, (), jnp.zeros((0,)))
+            value, slope = lax.stop_gradient((value, (gradient * scale).reshape(-1)))
+            return -self.beta * (value + jnp.sum(slope * (scaled - here)))
+
+        supplies: dict[str, Any] = {
+            "step_size": self.step,
+            "inverse_mass_matrix": jnp.ones(state.spec.parameters),
+            "num_integration_steps": self.leapfrog,
+            "L": jnp.sqrt(1.0 * state.spec.parameters),
+        }
+        arguments = {name: supplies[name] for name in kernel.wants}
+        start_key, *step_keys = jax.random.split(key, self.steps + 1)
+        start_arguments = {kernel.wants_key: start_key} if kernel.wants_key else {}
+        chain = kernel.init((state.theta / scale).reshape(-1), logdensity, **start_arguments)
+        one_step = kernel.build_kernel()
+
+        def move(chain: Any, key: Key[Array, ""]) -> tuple[Any, Array]:
+            chain, info = one_step(key, chain, logdensity_fn=logdensity, **arguments)
+            return chain, jnp.asarray(getattr(info, "acceptance_rate", 1.0), jnp.float32)
+
+        chain, acceptance = lax.scan(move, chain, jnp.stack(step_keys))
+        theta = chain.position.reshape(shape) * scale
+        return BlackjaxState(state.data, theta, acceptance.mean(), state.spec)
+
+    def act(
+        self, key: AnyKey, state: BlackjaxState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, ""], BlackjaxState]:
+        assert isinstance(key, jax.Array)
+        state = self._draw(key, state)
+        return self.arm_of_draw(state, context), state
+
+    def arm_of_draw(self, state: BlackjaxState, context: Float[Array, "..."]) -> Int[Array, ""]:
+        return lanes.argmax(models.scores(state.spec, state.theta, context))
+
+    def update(
+        self,
+        state: BlackjaxState,
+        context: Float[Array, "..."],
+        arm: Int[Array, ""],
+        reward: Float[Array, ""],
+    ) -> BlackjaxState:
+        x, block = models.played(state.spec, context, arm)
+        data = state.data.add(context, x, block, arm, reward)
+        theta = data.unless_lost(state.theta)
+        return BlackjaxState(data, theta, state.acceptance, state.spec)
+
+    def redraw(
+        self, key: AnyKey, state: BlackjaxState
+    ) -> tuple[Float[Array, " parameters"], BlackjaxState]:
+        assert isinstance(key, jax.Array)
+        state = self._draw(key, state)
+        return state.theta.reshape(-1), state
+
+    def target(self, spec: Spec) -> LinearTarget:
+        return gibbs_target(self._energy(spec), self.beta, self.bonus)
+
+    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
+        return gibbs_matched(spec, noise, precision)
+
+    def probe(self, state: BlackjaxState) -> Float[Array, ""]:
+        return jnp.sum(state.theta)
+
+    def health(self, state: BlackjaxState) -> dict[str, Float[Array, ""]]:
+        return {"acceptance": state.acceptance}
+
+
+def parse(name: str) -> Entry[Policy] | None:
+    """`blackjax:KERNEL`; an error for a kernel that does not exist or does not fit."""
+    if not name.startswith(PREFIX):
+        return None
+    kernel = name.removeprefix(PREFIX)
+    find_kernel(kernel)
+    bonus_rules = settings_of(FeelGood)
+    # No bonus unless it is asked for.
+    bonus_rules["lam"] = type(bonus_rules["lam"])(**{**vars(bonus_rules["lam"]), "default": 0.0})
+
+    def make(values: Mapping[str, Any]) -> Policy:
+        own = {k: v for k, v in values.items() if k not in bonus_rules}
+        bonus = FeelGood(lam=values["lam"], b=values["b"]) if values["lam"] > 0 else None
+        return BlackjaxThompson(kernel=kernel, bonus=bonus, **own)
+
+    return Entry(
+        name=name,
+        doc=f"Thompson sampling by BlackJAX's {kernel}.",
+        settings={**settings_of(BlackjaxThompson), **bonus_rules},
+        make=make,
+    )
+
+
+AGENTS.add(
+    Family(
+        label="BlackJAX Thompson sampling",
+        doc="blackjax:KERNEL",
+        parse=parse,
+        names=(),
+        more_names=tuple(PREFIX + kernel for kernel in SHOWN),
+    )
+)

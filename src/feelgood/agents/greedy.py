@@ -1,0 +1,106 @@
+"""ε-greedy agents: contextual (ridge estimate) and tabular (one mean an arm)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.agents.ridge import RidgePolicy, RidgeState
+from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets import models
+
+DECAYS = ("none", "sqrt")
+
+
+def explore(
+    key: AnyKey,
+    greedy: Int[Array, "*lanes"],
+    arms: int,
+    epsilon: Number,
+    decay: str,
+    count: Int[Array, ""],
+) -> Int[Array, "*lanes"]:
+    """The greedy arm, or with probability ε_t a uniform one; ε_t = ε or ε/√t, t from 1.
+
+    Where there is no greedy arm (see `lanes.argmax`), none is chosen.
+    """
+    rate = epsilon / jnp.sqrt(count + 1.0) if decay == "sqrt" else epsilon
+    coin, choice = lanes.uniform(key, 2)
+    arm = jnp.minimum((choice * arms).astype(jnp.int32), arms - 1)
+    return jnp.where((coin < rate) & (greedy < arms), arm, greedy)
+
+
+@AGENTS.register("epsgreedy")
+class EpsGreedy(RidgePolicy):
+    """The best arm of a ridge estimate, and with probability ε a uniform one.
+
+    The estimate is V⁻¹b with V = ρI + Σ x xᵀ, b = Σ r x; ε is constant or decays as ε/√t.
+    """
+
+    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
+
+    def act(
+        self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], RidgeState]:
+        theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
+        greedy = lanes.argmax(models.scores(state.spec, theta, context))
+        arm = explore(key, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
+        return arm, state
+
+
+class Table(NamedTuple):
+    """Plays and mean reward of each arm."""
+
+    plays: Float[Array, "arms *lanes"]
+    mean: Float[Array, "arms *lanes"]
+    observed: Int[Array, ""]
+
+
+@AGENTS.register("epsgreedy-tabular")
+class TabularEpsGreedy(Policy):
+    """The arm with the best average so far, and with probability ε a uniform one; no context.
+
+    Every arm is played once before the averages observed. This is the ε-greedy of the paper's
+    tables, with ε_t = ε/√t there.
+    """
+
+    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    decay: str = setting("sqrt", "how ε falls: constant, or ε/√t", choices=DECAYS)
+
+    laned = True
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Table:
+        del key
+        zeros = jnp.zeros((spec.arms, *shape))
+        return Table(plays=zeros, mean=zeros, observed=jnp.zeros((), jnp.int32))
+
+    def act(
+        self, key: AnyKey, state: Table, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], Table]:
+        del context
+        untried = state.plays == 0
+        greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
+        arms = state.plays.shape[0]
+        arm = explore(key, greedy, arms, self.epsilon, self.decay, state.observed)
+        return jnp.where(jnp.any(untried, axis=0), greedy, arm), state
+
+    def update(
+        self,
+        state: Table,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> Table:
+        del context
+        hot = lanes.one_hot(arm, state.plays.shape[0])
+        plays = state.plays + hot
+        mean = state.mean + hot * (reward - state.mean) / jnp.maximum(plays, 1.0)
+        return Table(plays=plays, mean=mean, observed=state.observed + 1)
+
+    def probe(self, state: Table) -> Float[Array, "*lanes"]:
+        return jnp.sum(state.mean, axis=0)

@@ -1,0 +1,39 @@
+"""Linear upper confidence bounds."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.agents.ridge import RidgePolicy, RidgeState
+from feelgood.core.protocols import AGENTS
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets import models
+
+
+@AGENTS.register("linucb")
+class LinUCB(RidgePolicy):
+    """Ridge estimate plus α times its standard error, for every arm.
+
+    Plays argmax_a x·V⁻¹b + α √(x·V⁻¹x), with V = ρI + Σ x xᵀ and b = Σ r x. With V = L Lᵀ and
+    w = L⁻¹x both terms come from one triangular solve: w·(L⁻¹b) and α‖w‖.
+
+    Li, Chu, Langford and Schapire, "A contextual-bandit approach to personalized news article
+    recommendation", WWW 2010.
+    """
+
+    alpha: Number = setting(1.0, "width α of the confidence bound", low=0.0, high=1e9)
+
+    def act(
+        self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, "*lanes"], RidgeState]:
+        del key
+        x = models.features(state.spec, context)
+        width = max(x.shape[1], state.spec.blocks)
+        whitened = lanes.solve_lower(
+            state.ridge.factor, jnp.broadcast_to(x, (x.shape[0], width, *x.shape[2:]))
+        )
+        mean = lanes.dot(whitened, state.ridge.white)
+        bound = mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
+        return lanes.argmax(bound), state

@@ -1,0 +1,251 @@
+"""What all agents with a network share: the network, what is remembered, when it learns."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from feelgood.core.protocols import Policy
+from feelgood.core.registry import Entry, Family
+from feelgood.core.settings import setting, settings_of
+from feelgood.core.spec import Likelihood, Number, Spec
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets import history
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.network_energy import NetworkEnergy
+from feelgood.targets.networks import Network, layers_setting, parse_layers
+from feelgood.targets.replay import Batch, Replay, row_bytes, tree_slice
+
+#: Where the whole history is read on an accelerator, its capacity grows in so many steps.
+GROWTH_STEPS = 10
+#: Copies of a round's random numbers and batches that a program may hold at once.
+WORKING_COPIES = 3
+#: On an accelerator the inner loop launches this many steps at a time.
+ACCELERATOR_UNROLL = 5
+
+
+def inner_unroll() -> int:
+    """Steps written out in a pass of the inner loop."""
+    return ACCELERATOR_UNROLL if history.on_accelerator() else 1
+
+
+class NeuralPolicy(Policy):
+    """An agent with a network f_θ. Written for one chain; chains lead once it is lifted."""
+
+    layers: str = layers_setting("50")
+    activation: str = setting("relu", "activation of hidden layers", choices=("relu", "leaky"))
+    likelihood: str = setting(
+        "squared", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
+    )
+    batch: int = setting(
+        64, "rounds a mini-batch, drawn uniformly; 0: the whole history", low=0, high=1_000_000
+    )
+    updates: int = setting(20, "inner steps when the network learns", low=1, high=100_000)
+    update_every: int = setting(1, "rounds from one learning to the next", low=1, high=1_000_000)
+
+    chains_first = True
+
+    # ---- the network --------------------------------------------------------------------
+
+    def network(self, spec: Spec) -> Network:
+        """The network for this problem. Batches are noisier than the last digits of a product."""
+        return Network(
+            spec=spec,
+            layers=parse_layers(self.layers),
+            activation="leaky" if self.activation == "leaky" else "relu",
+            exact=self.batch == 0,
+        )
+
+    def energy_with(
+        self, spec: Spec, eta: Number, rho: Number, bonus: FeelGood | None
+    ) -> NetworkEnergy:
+        """L for this problem."""
+        likelihood: Likelihood = spec.rewards
+        if self.likelihood == "squared":
+            likelihood = "squared"
+        elif self.likelihood == "bernoulli":
+            likelihood = "bernoulli"
+        return NetworkEnergy(self.network(spec), eta, rho, bonus, likelihood)
+
+    # ---- learning -----------------------------------------------------------------------
+
+    def due(self, count: Int[Array, ""]) -> Bool[Array, ""]:
+        """Whether the network learns in this round: not before there are data."""
+        return (count > 0) & (count % self.update_every == 0)
+
+    def batches(self, key: AnyKey, replay: Replay, steps: int) -> Batch | None:
+        """The batches of `steps` steps one after the other, drawn uniformly with replacement.
+
+        All are gathered at once: in the inner loop a gather costs as much as a product.
+        """
+        if self.batch == 0:
+            return None
+        most = jnp.maximum(replay.filled, 1)
+        return replay.gather(lanes.randint(key, steps * self.batch, most))
+
+    # ---- the engine ---------------------------------------------------------------------
+
+    def chains_per_program(self, spec: Spec) -> int | None:
+        # One chain's products keep a core busy; batched ones are slower there.
+        del spec
+        return 1
+
+    def segment_rounds(self, rounds: int, chains: int) -> int | None:
+        del chains
+        grows = self.batch == 0 and history.on_accelerator()
+        return -(-rounds // GROWTH_STEPS) if grows else None
+
+    def numbers_per_parameter(self) -> int:
+        """Arrays of the size of θ that the state and one round's random numbers take."""
+        return 4
+
+    def memory(self, spec: Spec, rounds: int) -> int:
+        network = self.network(spec)
+        widths = spec.arms * sum(network.layers)
+        rows = self.batch or rounds
+        round_rows = self.updates * self.batch
+        return (
+            2 * rounds * row_bytes(network)
+            + WORKING_COPIES * round_rows * row_bytes(network)
+            + 4 * 4 * rows * widths
+            + 4 * network.parameters * self.numbers_per_parameter()
+        )
+
+
+def play_greedily(
+    network: Network, theta: Float[Array, " parameters"], context: Float[Array, "..."]
+) -> Int[Array, ""]:
+    """The arm with the largest f."""
+    return lanes.argmax(network.scores(theta, context))
+
+
+def maybe(due: Bool[Array, ""], learn: Callable[[Any], Any], state: Any) -> Any:
+    """`learn(state)` if it is time to."""
+    return lax.cond(due, learn, lambda same: same, state)
+
+
+# ---- agents that learn by gradient descent --------------------------------------------------
+
+
+class TrainedState(eqx.Module):
+    """What is remembered, the parameters, and what the agent explores by."""
+
+    replay: Replay
+    theta: Float[Array, " parameters"]
+    extra: Any
+    spec: Spec = eqx.field(static=True)
+
+
+class TrainedPolicy(NeuralPolicy):
+    """An agent whose network minimises the mean loss by stochastic gradient descent.
+
+    Every `update_every` rounds: `updates` steps θ ← θ − lr (∇ mean[ℓ − λ φ(max_a f)] + (reg/t) θ),
+    each on a fresh batch. The bonus is that of the feel-good agents, absent in the others.
+    """
+
+    bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
+
+    lr: Number = setting(0.05, "learning rate of the network", above=0.0, high=1e6)
+    reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
+
+    @abstractmethod
+    def choose(
+        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+    ) -> Int[Array, ""]:
+        """The arm to play with the network as it is."""
+
+    def explorer(self, network: Network) -> Any:
+        """What the agent explores by, before the first round."""
+        del network
+        return ()
+
+    def observed(
+        self,
+        state: TrainedState,
+        context: Float[Array, "..."],
+        arm: Int[Array, ""],
+        reward: Float[Array, ""],
+    ) -> Any:
+        """That after one more observation."""
+        del context, arm, reward
+        return state.extra
+
+    def retrained(self, state: TrainedState) -> Any:
+        """That after the network has changed."""
+        return state.extra
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> TrainedState:
+        del shape
+        network = self.network(spec)
+        return TrainedState(
+            replay=Replay.empty(network),
+            theta=network.init(key),
+            extra=self.explorer(network),
+            spec=spec,
+        )
+
+    def reserve(self, state: TrainedState, rounds: int) -> TrainedState:
+        return TrainedState(state.replay.reserve(rounds), state.theta, state.extra, state.spec)
+
+    def learn(self, key: AnyKey, state: TrainedState) -> TrainedState:
+        """All steps of one learning."""
+        replay = state.replay
+        energy = self.energy_with(state.spec, jnp.ones(()), jnp.zeros(()), self.bonus)
+        batches = self.batches(key, replay, self.updates)
+        size = self.batch if self.batch else jnp.maximum(replay.filled, 1)
+        decay = self.reg / (replay.filled + 1.0)
+
+        def step(i: Int[Array, ""], theta: Array) -> Array:
+            if batches is None:
+                _, gradient = replay.total(energy.data_term, theta)
+            else:
+                batch = tree_slice(batches, i * self.batch, self.batch)
+                _, gradient = energy.data_term(batch, theta)
+            return theta - self.lr * (gradient / size + decay * theta)
+
+        theta = lax.fori_loop(0, self.updates, step, state.theta, unroll=inner_unroll())
+        moved = TrainedState(replay, theta, state.extra, state.spec)
+        return TrainedState(replay, theta, self.retrained(moved), state.spec)
+
+    def act(
+        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, ""], TrainedState]:
+        learning, choosing = lanes.fold_in(key, 0), lanes.fold_in(key, 1)
+        state = maybe(self.due(state.replay.filled), lambda s: self.learn(learning, s), state)
+        return self.choose(choosing, state, context), state
+
+    def update(
+        self,
+        state: TrainedState,
+        context: Float[Array, "..."],
+        arm: Int[Array, ""],
+        reward: Float[Array, ""],
+    ) -> TrainedState:
+        replay = state.replay.add(self.network(state.spec).row(context), arm, reward)
+        extra = self.observed(state, context, arm, reward)
+        return TrainedState(replay, replay.unless_lost(state.theta), extra, state.spec)
+
+    def probe(self, state: TrainedState) -> Float[Array, ""]:
+        return jnp.sum(state.theta)
+
+
+def with_bonus(
+    agent: type[TrainedPolicy], name: str, doc: str, bonus: type[FeelGood]
+) -> Family[Policy]:
+    """An agent with a feel-good bonus in its loss, under a name of its own."""
+    own, more = settings_of(agent), settings_of(bonus)
+
+    def make(values: Mapping[str, Any]) -> Policy:
+        weighted = values["lam"] > 0
+        return agent(
+            bonus=bonus(**{key: values[key] for key in more}) if weighted else None,
+            **{key: values[key] for key in own},
+        )
+
+    entry = Entry(name=name, doc=doc, settings={**own, **more}, make=make)
+    return Family(name, doc, lambda n: entry if n == name else None, (name,), (), agent)

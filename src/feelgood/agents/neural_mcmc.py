@@ -1,0 +1,246 @@
+"""Thompson sampling of a network's parameters by MCMC: `neural-[u|svrg][fg|sfg]{lmc|mala|hmc}ts`.
+
+The kernels, the bonus and the names are those of the linear agents; the target is that of
+`feelgood.targets.network_energy`. Networks have no preconditioned form.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.agents import grammar
+from feelgood.agents.neural import (
+    WORKING_COPIES,
+    NeuralPolicy,
+    inner_unroll,
+    maybe,
+    play_greedily,
+)
+from feelgood.core.errors import FeelgoodError
+from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.registry import Entry, Family
+from feelgood.core.settings import Setting, setting, settings_of
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.samplers import Kernel, Tuning, run_steps
+from feelgood.samplers.blocks import RoundInfo
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
+from feelgood.targets.replay import Replay
+
+PREFIX = "neural-"
+SCHEDULES = ("decay", "constant")
+#: Steps that suit most problems, in units of the schedule.
+DEFAULT_LR = {"LMC": 0.05, "MALA": 0.05, "HMC": 0.2, "ULMC": 0.1, "SVRGLMC": 0.05}
+
+
+class NeuralThompsonState(eqx.Module):
+    """What is remembered, and the chain."""
+
+    replay: Replay
+    chain: Any
+    info: RoundInfo
+    step: Float[Array, ""]
+    spec: Spec = eqx.field(static=True)
+
+
+class NeuralThompson(NeuralPolicy):
+    """Thompson sampling from π ∝ exp(−βL) over the parameters of a network.
+
+    Every `update_every` rounds the chain makes `updates` steps of the kernel, warm-started; then
+    the arm with the largest f_θ is played. The schedule `decay` measures the step in a curvature
+    that grows as the number t of observations plus one: h = lr/t for Langevin kernels, and lr over
+    the root for Hamiltonian and underdamped ones. Kernels with a Metropolis filter always read the
+    whole history: an accept step that sees a batch does not leave π invariant.
+
+    Xu, Zheng, Mazumdar, Azizzadenesheli and Anandkumar, "Langevin Monte Carlo for contextual
+    bandits", ICML 2022.
+    """
+
+    kernel: Kernel = eqx.field(kw_only=True)
+    bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
+
+    beta: Number = setting(
+        30.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e12
+    )
+    eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
+    rho: Number = setting(0.1, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
+    lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
+    schedule: str = setting("decay", "step that falls as data come, or stays", choices=SCHEDULES)
+
+    def __check_init__(self) -> None:
+        name = type(self.kernel).__name__
+        if self.kernel.adjusted and self.batch > 0:
+            raise FeelgoodError(
+                f"batch = {self.batch} is not allowed with {name}: its accept step needs the "
+                "whole history, use batch = 0."
+            )
+        if self.kernel.batch_rounds > 0 and self.batch > 0:
+            raise FeelgoodError(
+                f"{name} draws batches of its own: set its batch, not the policy's."
+            )
+        if self.kernel.warmup >= self.updates:
+            raise FeelgoodError(
+                f"warmup_steps = {self.kernel.warmup} leaves none of the {self.updates} inner "
+                "steps: use fewer."
+            )
+
+    def numbers_per_parameter(self) -> int:
+        return 8 + WORKING_COPIES * self.updates
+
+    def energy(self, spec: Spec) -> NetworkEnergy:
+        """L for this problem."""
+        return self.energy_with(spec, self.eta, self.rho, self.bonus)
+
+    def tuning(self, count: Int[Array, ""]) -> Tuning:
+        """Step size and temperature with `count` observations."""
+        if self.schedule == "constant":
+            return Tuning(step=self.lr, beta=self.beta)
+        curvature = count + 1.0
+        step = self.kernel.step_size(self.lr, curvature, self.beta)
+        return Tuning(step=step, beta=self.beta, curvature=curvature)
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> NeuralThompsonState:
+        del shape
+        network = self.network(spec)
+        theta = network.init(key)[:, None]
+        zero = jnp.zeros(())
+        return NeuralThompsonState(
+            replay=Replay.empty(network),
+            chain=self.kernel.init(theta, None),
+            info=RoundInfo(acceptance=zero, divergences=zero, gradients=zero),
+            step=zero,
+            spec=spec,
+        )
+
+    def reserve(self, state: NeuralThompsonState, rounds: int) -> NeuralThompsonState:
+        return _with(state, replay=state.replay.reserve(rounds))
+
+    def draw(self, key: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
+        """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
+        replay = state.replay
+        tuning = self.tuning(replay.filled)
+        landscape = NetworkLandscape(
+            energy=self.energy(state.spec),
+            data=Memory(replay),
+            batches=self.batches(lanes.fold_in(key, 2), replay, self.updates),
+            size=self.batch,
+        )
+        chain, info = run_steps(
+            key, self.kernel, state.chain, landscape, tuning, self.updates, inner_unroll()
+        )
+        return _with(state, chain=chain, info=info, step=1.0 * tuning.step)
+
+    def act(
+        self, key: AnyKey, state: NeuralThompsonState, context: Float[Array, "..."]
+    ) -> tuple[Int[Array, ""], NeuralThompsonState]:
+        state = maybe(self.due(state.replay.filled), lambda s: self.draw(key, s), state)
+        theta = state.chain.theta[:, 0]
+        return play_greedily(self.network(state.spec), theta, context), state
+
+    def update(
+        self,
+        state: NeuralThompsonState,
+        context: Float[Array, "..."],
+        arm: Int[Array, ""],
+        reward: Float[Array, ""],
+    ) -> NeuralThompsonState:
+        row = self.network(state.spec).row(context)
+        replay = state.replay.add(row, arm, reward)
+        chain = state.chain._replace(theta=replay.unless_lost(state.chain.theta))
+        return _with(state, replay=replay, chain=chain)
+
+    def probe(self, state: NeuralThompsonState) -> Float[Array, ""]:
+        """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
+        return jnp.sum(state.chain.theta) + state.step
+
+    def health(self, state: NeuralThompsonState) -> dict[str, Float[Array, ""]]:
+        out = {"step": state.step, "gradients": state.info.gradients}
+        if self.kernel.adjusted:
+            out |= {"acceptance": state.info.acceptance, "divergences": state.info.divergences}
+        return out
+
+
+def _with(state: NeuralThompsonState, **changes: Any) -> NeuralThompsonState:
+    """The state with some fields replaced."""
+    fields = ("replay", "chain", "info", "step", "spec")
+    return NeuralThompsonState(**{name: changes.get(name, getattr(state, name)) for name in fields})
+
+
+# ---- names ----------------------------------------------------------------------------------
+
+
+def neural_settings(kernel: type[Kernel], bonus: type[FeelGood] | None) -> dict[str, Setting]:
+    """The settings of an agent made of these parts."""
+    own = settings_of(NeuralThompson)
+    own["lr"] = Setting(**{**vars(own["lr"]), "default": DEFAULT_LR[kernel.__name__]})
+    if kernel.adjusted:
+        own["batch"] = Setting(**{**vars(own["batch"]), "default": 0})
+    return {**own, **settings_of(kernel), **(settings_of(bonus) if bonus else {})}
+
+
+def compose(
+    kernel: type[Kernel], bonus: type[FeelGood] | None, values: Mapping[str, Any]
+) -> NeuralThompson:
+    """The agent with these parts and settings. A bonus of weight 0 is no bonus, at no cost."""
+
+    def pick(component: type) -> dict[str, Any]:
+        return {name: values[name] for name in settings_of(component) if name in values}
+
+    weighted = bonus is not None and values["lam"] > 0
+    own = pick(NeuralThompson)
+    inner = kernel(**pick(kernel))
+    if inner.batch_rounds > 0:  # the batch is the kernel's
+        own["batch"] = 0
+    return NeuralThompson(
+        kernel=inner,
+        bonus=bonus(**pick(bonus)) if bonus is not None and weighted else None,
+        **own,
+    )
+
+
+def read(name: str) -> grammar.Parts | None:
+    """The parts of a name; None for a name of another kind; an error for nonsense."""
+    if not name.startswith(PREFIX):
+        return None
+    parts = grammar.read(name.removeprefix(PREFIX))
+    if parts is not None and parts.preconditioned:
+        raise FeelgoodError(
+            f"'{name}' makes no sense: networks have no preconditioned form, "
+            f"use '{PREFIX}{name.removeprefix(PREFIX + 'p')}'."
+        )
+    return parts
+
+
+def parse(name: str) -> Entry[Policy] | None:
+    """The agent of this name; None for a name of another kind; an error for nonsense."""
+    parts = read(name)
+    if parts is None:
+        return None
+    kernel = parts.kernel
+    bonus, bonus_text = grammar.BONUSES[parts.bonus_name]
+    return Entry(
+        name=name,
+        doc=f"Thompson sampling of a network by {kernel.title}{bonus_text}.",
+        settings=neural_settings(kernel, bonus),
+        make=lambda values: compose(kernel, bonus, values),
+    )
+
+
+NAMES = tuple(
+    f"{PREFIX}{variant}{bonus}{kernel_name}ts"
+    for variant, kernel_name in grammar.KERNELS
+    for bonus in grammar.BONUSES
+)
+AGENTS.add(
+    Family(
+        label="MCMC Thompson sampling of a network",
+        doc="neural-[u|svrg][fg|sfg]{lmc|mala|hmc}ts",
+        parse=parse,
+        names=NAMES,
+    )
+)

@@ -1,0 +1,37 @@
+"""NeuralTS, plain and with the feel-good bonus in its loss."""
+
+from jaxtyping import Array, Float, Int
+
+from feelgood.agents.neural import TrainedState, with_bonus
+from feelgood.agents.neural_design import DesignPolicy
+from feelgood.core.protocols import AGENTS
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+
+
+@AGENTS.register("neural-ts")
+class NeuralTS(DesignPolicy):
+    """A reward drawn from N(f, σ²) for every arm of a network; the largest is played.
+
+    Zhang, Zhou, Li and Gu, "Neural Thompson sampling", ICLR 2021.
+    """
+
+    def choose(
+        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+    ) -> Int[Array, ""]:
+        means, widths = self.scores(state, context)
+        return lanes.argmax(means + widths * lanes.normal(key, state.spec.arms))
+
+
+AGENTS.add(
+    with_bonus(NeuralTS, "fg-neural-ts", "NeuralTS with the feel-good bonus in its loss.", FeelGood)
+)
+AGENTS.add(
+    with_bonus(
+        NeuralTS,
+        "sfg-neural-ts",
+        "NeuralTS with the smoothed feel-good bonus in its loss.",
+        SmoothedFeelGood,
+    )
+)

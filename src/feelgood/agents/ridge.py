@@ -1,0 +1,79 @@
+"""The ridge posterior that the closed-form agents share."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.core.protocols import Policy
+from feelgood.core.settings import setting
+from feelgood.core.spec import Number, Spec
+from feelgood.numerics.lanes import AnyKey
+from feelgood.targets import history, models
+
+
+class Ridge(NamedTuple):
+    """For each block, the Cholesky factor L of V = ρI + Σ x xᵀ, and below it w = L⁻¹ Σ r x.
+
+    Least squares in its orthogonal form: one rotation a column takes in both x and r, and the
+    ridge estimate is L⁻ᵀw.
+    """
+
+    system: Float[Array, "rows dim blocks *lanes"]
+
+    @property
+    def factor(self) -> Float[Array, "dim dim blocks *lanes"]:
+        """L."""
+        return self.system[:-1]
+
+    @property
+    def white(self) -> Float[Array, "dim blocks *lanes"]:
+        """w = L⁻¹b."""
+        return self.system[-1]
+
+
+class RidgeState(eqx.Module):
+    """A ridge posterior with the shape of its problem and the number of observations."""
+
+    ridge: Ridge
+    count: Int[Array, ""]
+    spec: Spec = eqx.field(static=True)
+
+
+class RidgePolicy(Policy):
+    """What the closed-form agents share: a ridge posterior, updated by every reward."""
+
+    rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
+
+    laned = True
+
+    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
+        """No data: V = ρI, b = 0."""
+        del key
+        factor = history.scaled_identity(spec, self.rho, shape)
+        nothing = jnp.zeros((1, *factor.shape[1:]))
+        return RidgeState(
+            ridge=Ridge(system=jnp.concatenate([factor, nothing])),
+            count=jnp.zeros((), jnp.int32),
+            spec=spec,
+        )
+
+    def update(
+        self,
+        state: RidgeState,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> RidgeState:
+        """One more observation: a rank-one update of the played block's factor."""
+        x, block = models.played(state.spec, context, arm)
+        return RidgeState(
+            ridge=Ridge(system=history.update_factor(state.ridge.system, x, block, reward[None])),
+            count=state.count + 1,
+            spec=state.spec,
+        )
+
+    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
+        """Sum of w: not finite once a context or a reward was not."""
+        return jnp.sum(state.ridge.white, axis=(0, 1))

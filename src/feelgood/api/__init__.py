@@ -1,0 +1,1 @@
+"""What a user of Python calls. Imports every room but the command line."""

@@ -1,0 +1,79 @@
+"""What a bandit problem looks like to an agent, and what can become of a chain."""
+
+import enum
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from feelgood.core.errors import FeelgoodError
+
+Likelihood = Literal["squared", "bernoulli"]
+#: A float setting: an array leaf that holds one value, or one a lane in a sweep.
+Number = Float[Array, "..."]
+
+
+class Spec(eqx.Module):
+    """Shape of a contextual bandit.
+
+    Two kinds of context are enough for every testbed of the paper:
+
+    - *disjoint* (`shared=False`): one context `x` of length `dim` for all arms, and each arm
+      has parameters of its own; the reward of arm `a` is modelled as `f(θ_a · x)`. This is the
+      block feature map `x ⊗ e_a` without ever building it.
+    - *shared* (`shared=True`): each arm `a` shows its own context `x_a` of length `dim`, and all
+      arms share one parameter vector; the reward is modelled as `f(θ · x_a)`.
+    """
+
+    arms: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    shared: bool = eqx.field(static=True, default=False)
+    rewards: Likelihood = eqx.field(static=True, default="squared")
+
+    def __check_init__(self) -> None:
+        if self.arms < 2:
+            raise FeelgoodError(f"a bandit needs at least 2 arms, got arms={self.arms}.")
+        if self.dim < 1:
+            raise FeelgoodError(f"a context needs at least 1 dimension, got dim={self.dim}.")
+
+    @property
+    def blocks(self) -> int:
+        """How many parameter vectors a linear model has."""
+        return 1 if self.shared else self.arms
+
+    @property
+    def parameters(self) -> int:
+        """Dimension `d` of a linear model's parameter, as the paper counts it."""
+        return self.blocks * self.dim
+
+    @property
+    def context_shape(self) -> tuple[int, ...]:
+        """Shape of one context: the dimension leads, as everywhere (see `numerics.lanes`)."""
+        return (self.dim, self.arms) if self.shared else (self.dim,)
+
+
+class LinearTarget(NamedTuple):
+    """The law of a linear model's parameters that an agent says its draws follow.
+
+    With squared loss: exp(−½[weight · Σ (f_θ − r)² + prior · ‖θ‖²]), a normal law; times
+    exp(beta · λ Σ φ(max_a f_θ)) where there is a feel-good bonus. Other losses have no closed form.
+    """
+
+    weight: float
+    prior: float
+    loss: Likelihood = "squared"
+    #: A `feelgood.targets.bonus.FeelGood`, and the inverse temperature that it is weighted with.
+    bonus: Any = None
+    beta: float = 1.0
+
+
+class Status(enum.Enum):
+    """What became of one chain. Failures are values: the other chains go on."""
+
+    OK = "finished"
+    DIVERGED = "parameters or scores became infinite or NaN"
+
+    @property
+    def message(self) -> str:
+        """A sentence fragment for tables and reports."""
+        return self.value

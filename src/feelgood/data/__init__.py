@@ -1,0 +1,1 @@
+"""The real datasets: where each comes from, its check sum, its arrays. Imports `core`."""

@@ -1,0 +1,1 @@
+"""Random numbers and small dense algebra for many chains at once. Imports `core`."""

@@ -1,0 +1,1 @@
+"""Statistics of results: tests, ranks, effective sample sizes. Imports `core`."""

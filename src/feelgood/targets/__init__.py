@@ -1,0 +1,1 @@
+"""What MCMC agents sample: models, what is remembered, the energy, the feel-good bonus."""

@@ -1,0 +1,430 @@
+"""The energy whose Gibbs law an agent samples.
+
+    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
+
+with ℓ the squared error (f − r)² or the Bernoulli negative log-likelihood. The target of every
+sampler is π ∝ exp(−βL). With the squared error the data term needs only Σ x xᵀ and Σ r x and
+costs the same in round 10 as in round 10⁶.
+
+Values of L are given up to a constant: as the difference from a fixed origin (where the round
+began), computed as such. In float32 the plain sums lose the digits that a Metropolis filter needs.
+"""
+
+import dataclasses
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from feelgood.core.spec import Likelihood, Number, Spec
+from feelgood.numerics import lanes
+from feelgood.targets.bonus import Evaluator, FullPass, Theta, Value
+from feelgood.targets.history import (
+    Chunk,
+    PieceGrams,
+    Rows,
+    Stats,
+    contract,
+    frobenius,
+    played_scores,
+    random_piece,
+    total_of,
+    unless_lost,
+)
+
+#: When Hamiltonian trajectories feel the bonus' true force; see `Target.follow_surrogate`.
+TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
+
+#: ∇L, or what stands for it, at a point.
+Force = Callable[[Theta], Theta]
+
+
+class Data(eqx.Module):
+    """What has been observed; `rows` and `grams` only where the energy or the kernel needs them."""
+
+    stats: Stats
+    rows: Rows | None
+    count: Int[Array, ""]
+    grams: PieceGrams | None = None
+
+    def unless_lost(self, theta: Theta) -> Theta:
+        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
+        rooms = [store.capacity for store in (self.rows, self.grams) if store is not None]
+        return unless_lost(theta, self.count, min(rooms)) if rooms else theta
+
+    def reserve(self, rounds: int) -> "Data":
+        """The same with room for at least `rounds`."""
+        rows, grams = self.rows, self.grams
+        return Data(
+            stats=self.stats,
+            rows=None if rows is None else rows.reserve(rounds),
+            count=self.count,
+            grams=None if grams is None else grams.reserve(rounds),
+        )
+
+    def add(
+        self,
+        context: Float[Array, "..."],
+        x: Float[Array, "dim *lanes"],
+        block: Float[Array, "blocks *lanes"],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> "Data":
+        """One more round."""
+        rows, grams = self.rows, self.grams
+        return Data(
+            stats=self.stats.add(x, block, reward),
+            rows=None if rows is None else rows.add(context, x, arm, reward),
+            count=self.count + 1,
+            grams=None if grams is None else grams.add(x, block, self.count),
+        )
+
+
+class Evaluation(NamedTuple):
+    """Value and gradient of L at a point, and the evaluator's memo."""
+
+    value: Value
+    gradient: Theta
+    memo: Any
+
+
+class Landscape(eqx.Module):
+    """What a kernel sees: an energy bound to the data of one round, whatever the model.
+
+    θ has two mathematical axes, then lanes; `memo` is what evaluations carry along.
+    """
+
+    energy: eqx.AbstractVar[Any]
+    data: eqx.AbstractVar[Any]
+    frozen: eqx.AbstractVar[Theta | None]
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers that one evaluation uses."""
+        return 0
+
+    def at(self, step: Int[Array, ""]) -> "Landscape":
+        """The landscape of one inner step: the same in all, unless batches are drawn."""
+        del step
+        return self
+
+    def begin(self, memo: Any, theta: Theta) -> Any:
+        """A round begins at `theta`."""
+        del theta
+        return memo
+
+    def end(self, memo: Any) -> Any:
+        """The round ends: what to keep of the memo."""
+        return memo
+
+    @abstractmethod
+    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
+        """L(θ) and ∇L(θ)."""
+
+    @abstractmethod
+    def value(
+        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        """L(θ) alone."""
+
+    @abstractmethod
+    def data_gradient(self, theta: Theta) -> Theta:
+        """The part of ∇L that batches estimate, and the prior's, over all data."""
+
+    @abstractmethod
+    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+        """How much that part differs between two points, estimated from a batch.
+
+        Unbiased; the batch is a piece of the history, see `history.random_piece`.
+        """
+
+    @abstractmethod
+    def with_bonus(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        value: Value,
+        gradient: Theta,
+    ) -> Evaluation:
+        """Add the part of L that batches do not estimate."""
+
+    def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
+        """A trajectory along a cheap force, where `frozen` says that there is one."""
+        raise NotImplementedError
+
+    def value_or_bound(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        suffices: Callable[[Value], Bool[Array, "*lanes"]],
+    ) -> tuple[Value, Any]:
+        """L(θ), or a bound below it where that `suffices` and is cheaper."""
+        del suffices
+        return self.value(theta, memo, luck)
+
+
+def loss_slope(
+    likelihood: Likelihood, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """∂ℓ/∂f."""
+    if likelihood == "squared":
+        return 2.0 * (scores - rewards)
+    return jax.nn.sigmoid(scores) - rewards
+
+
+def loss(
+    likelihood: Likelihood, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+) -> Float[Array, "..."]:
+    """ℓ(f, r)."""
+    if likelihood == "squared":
+        return (scores - rewards) ** 2
+    return jax.nn.softplus(scores) - rewards * scores
+
+
+class Energy(eqx.Module):
+    """L for a linear model; `bonus` is None for plain Thompson sampling."""
+
+    eta: Number
+    rho: Number
+    bonus: Evaluator | None
+    likelihood: Likelihood = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether the data term is a quadratic form."""
+        return self.likelihood == "squared"
+
+    @property
+    def needs_contexts(self) -> bool:
+        """Whether past contexts of all arms must be kept."""
+        return self.bonus is not None
+
+    @property
+    def needs_played(self) -> bool:
+        """Whether the features and rewards of the played arms must be kept."""
+        return not self.quadratic
+
+    def curvature(self, stats: Stats) -> Float[Array, "blocks *lanes"]:
+        """An upper bound of the largest eigenvalue of the data term's and prior's Hessian.
+
+        (f − r)² has second derivative 2 and the Bernoulli loss at most ¼; ‖G‖_F bounds the
+        largest eigenvalue of G. The bonus is concave, and straight where it is not capped.
+        """
+        return self.second_derivative * self.eta * frobenius(stats.gram) + 2.0 * self.rho
+
+    def preconditioned_curvature(self, lambda_reg: Number) -> Float[Array, "..."]:
+        """The same for V^{-1/2} ∇²L V^{-1/2} with V = λ_reg I + G: it does not grow with data."""
+        return jnp.maximum(self.second_derivative * self.eta, 2.0 * self.rho / lambda_reg)
+
+    @property
+    def second_derivative(self) -> float:
+        """The largest second derivative of ℓ in f."""
+        return 2.0 if self.quadratic else 0.25
+
+    def loss_slope(
+        self, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        """∂ℓ/∂f."""
+        return loss_slope(self.likelihood, scores, rewards)
+
+    def loss(
+        self, scores: Float[Array, "..."], rewards: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        """ℓ(f, r)."""
+        return loss(self.likelihood, scores, rewards)
+
+    def rows_loss(self, chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
+        """Σ ℓ and its gradient over the rounds of a chunk (without η)."""
+        assert chunk.features is not None
+        scores, block = played_scores(self.spec, theta, chunk.features, chunk.arms)
+        weights = block * (self.loss_slope(scores, chunk.rewards) * chunk.valid)
+        value = total_of(self.loss(scores, chunk.rewards), chunk.valid)
+        return value, contract(weights, chunk.features)
+
+
+class Target(Landscape):
+    """L of a linear model bound to the data of one round."""
+
+    energy: Energy
+    data: Data
+    origin: Theta
+    origin_gradient: Theta
+    #: Gradient of λ Σφ with the arm choices frozen at a point that depends on the data alone.
+    frozen: Theta | None
+    #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `follow_surrogate`.
+    true_force: Bool[Array, ""]
+
+    @classmethod
+    def of(cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None) -> "Target":
+        """The target of this round; its value is 0 at `origin` but for the bonus."""
+
+        def with_gradient(gradient: Theta) -> Target:
+            return cls(
+                energy=energy,
+                data=data,
+                origin=origin,
+                origin_gradient=gradient,
+                frozen=frozen,
+                true_force=data.count < TRUE_FORCE_ROUNDS,
+            )
+
+        blank = with_gradient(jnp.zeros_like(origin))
+        return with_gradient(blank._quadratic_gradient(origin))
+
+    def at(self, step: Int[Array, ""]) -> "Target":
+        if self.frozen is None:
+            return self
+        again = (step == 0) & (self.data.count % TRUE_FORCE_EVERY == 0)
+        forced = (self.data.count < TRUE_FORCE_ROUNDS) | again
+        return dataclasses.replace(self, true_force=forced)
+
+    def _quadratic_gradient(self, theta: Theta) -> Theta:
+        """∇ of ρ‖θ‖², plus η Σ(f − r)² where that is the loss."""
+        gradient = 2.0 * self.energy.rho * theta
+        if self.energy.quadratic:
+            gram, moment = self.data.stats
+            gradient = gradient + 2.0 * self.energy.eta * (lanes.matvec(gram, theta) - moment)
+        return gradient
+
+    def _smooth(self, theta: Theta) -> tuple[Value, Theta]:
+        """The energy without the bonus."""
+        gradient = self._quadratic_gradient(theta)
+        # For a quadratic, L(θ) − L(o) = ½ (θ − o) · (∇L(θ) + ∇L(o)).
+        product = (theta - self.origin) * (gradient + self.origin_gradient)
+        value = 0.5 * jnp.sum(product, axis=(0, 1))
+        if not self.energy.quadratic:
+            rows = self.data.rows
+            assert rows is not None
+            loss, slope = rows.total(self.energy.rows_loss, theta)
+            value, gradient = value + self.energy.eta * loss, gradient + self.energy.eta * slope
+        return value, gradient
+
+    def data_gradient(self, theta: Theta) -> Theta:
+        """∇ of the data term and the prior: everything but the bonus."""
+        return self._smooth(theta)[1]
+
+    def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
+        """A trajectory along ∇L with the bonus' arm choices frozen, which is cheap.
+
+        Where the posterior is wide, a trajectory meets many other arm choices, and with frozen
+        ones little is accepted. So the force is the true one in the first rounds, when the history
+        is short, and in the first trajectory of every fourth round later on, which frees chains
+        that got stuck.
+        The choice depends on the round and the step alone: every transition leaves the target
+        invariant, and so does their sequence.
+        """
+        frozen, bonus, rows = self.frozen, self.energy.bonus, self.data.rows
+        assert frozen is not None and bonus is not None and rows is not None
+
+        def true(theta: Theta) -> Theta:
+            everything = FullPass(bonus=bonus.bonus, spec=bonus.spec)
+            no_luck = jnp.zeros((0, *theta.shape[2:]))
+            pull = bonus.bonus.lam * everything.evaluate((), rows, theta, no_luck)[1]
+            return self.data_gradient(theta) - pull
+
+        def cheap(theta: Theta) -> Theta:
+            return self.data_gradient(theta) - frozen
+
+        # One choice a trajectory, not a step: an accelerator waits for the host at each.
+        return lax.cond(self.true_force, lambda: trajectory(true), lambda: trajectory(cheap))
+
+    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+        energy, data = self.energy, self.data
+        piece, weight = random_piece(luck, data.count, size)
+        if data.grams is not None:  # the loss is quadratic: 2 Σ x xᵀ (θ − θ̃), whatever the rewards
+            change = 2.0 * lanes.matvec(data.grams.of(piece, data.count), theta - old)
+            return energy.eta * weight * change
+        assert data.rows is not None
+        chunk = data.rows.piece(piece, size)
+        assert chunk.features is not None
+        here, block = played_scores(energy.spec, theta, chunk.features, chunk.arms)
+        there, _ = played_scores(energy.spec, old, chunk.features, chunk.arms)
+        slope = energy.loss_slope(here, chunk.rewards) - energy.loss_slope(there, chunk.rewards)
+        change = contract(block * (slope * chunk.valid), chunk.features)
+        return energy.eta * weight * change
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers that one evaluation uses."""
+        return 0 if self.energy.bonus is None else self.energy.bonus.uniforms
+
+    def begin(self, memo: Any, theta: Theta) -> Any:
+        """A round begins at `theta`."""
+        if self.energy.bonus is None:
+            return memo
+        assert self.data.rows is not None
+        return self.energy.bonus.begin(memo, self.data.rows, theta)
+
+    def end(self, memo: Any) -> Any:
+        """The round ends: what to keep of the memo."""
+        return memo if self.energy.bonus is None else self.energy.bonus.end(memo)
+
+    def with_bonus(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        value: Value,
+        gradient: Theta,
+    ) -> Evaluation:
+        """Add the bonus to a value and a gradient of the rest."""
+        bonus = self.energy.bonus
+        if bonus is None:
+            return Evaluation(value, gradient, memo)
+        assert self.data.rows is not None
+        lam = bonus.bonus.lam
+        extra, slope, memo = bonus.evaluate(memo, self.data.rows, theta, luck)
+        return Evaluation(value - lam * extra, gradient - lam * slope, memo)
+
+    def value(
+        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        """L(θ) alone."""
+        value, _ = self._smooth(theta)
+        bonus = self.energy.bonus
+        if bonus is None:
+            return value, memo
+        assert self.data.rows is not None
+        extra, memo = bonus.value(memo, self.data.rows, theta, luck)
+        return value - bonus.bonus.lam * extra, memo
+
+    def value_or_bound(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        suffices: Callable[[Value], Bool[Array, "*lanes"]],
+    ) -> tuple[Value, Any]:
+        """L(θ), or in all lanes the energy without the bonus less the most that it can be.
+
+        A trajectory that became unstable is rejected whatever the bonus: it need not be summed.
+        """
+        bonus, rows = self.energy.bonus, self.data.rows
+        assert bonus is not None and rows is not None
+        smooth, _ = self._smooth(theta)
+        least = smooth - bonus.bonus.lam * bonus.most(memo, rows)
+
+        def look(carry: tuple[Bool[Array, ""], Value, Any]) -> tuple[Bool[Array, ""], Value, Any]:
+            done, _, memo = carry
+            # To the compiler this point depends on the turn: the sum would otherwise be moved out
+            # of the loop and be taken every time.
+            here = jnp.where(done, 0.0, theta)
+            extra, memo = bonus.value(memo, rows, here, luck)
+            return jnp.ones((), bool), smooth - bonus.bonus.lam * extra, memo
+
+        # A loop of at most one turn, not a conditional: its carry is updated in place.
+        start = (jnp.all(suffices(least)), least, memo)
+        _, value, memo = lax.while_loop(lambda carry: ~carry[0], look, start)
+        return value, memo
+
+    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
+        """L(θ) and ∇L(θ)."""
+        return self.with_bonus(theta, memo, luck, *self._smooth(theta))

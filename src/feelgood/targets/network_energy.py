@@ -1,0 +1,127 @@
+"""The energy of a network, as `feelgood.targets.energy` has it for a linear model.
+
+    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
+
+The sum runs over all rounds, or is estimated from a batch of B of them drawn uniformly with
+replacement, with both terms scaled by n/B: without bias for the value and for the gradient. The
+bonus takes the maximum over **all** arms of each context in the batch; the same forward pass gives
+the score of the played arm.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.core.spec import Likelihood, Number
+from feelgood.numerics import lanes
+from feelgood.targets.bonus import FeelGood, Theta, Value, best_arm
+from feelgood.targets.energy import Evaluation, Landscape, loss, loss_slope
+from feelgood.targets.history import random_piece
+from feelgood.targets.networks import Network
+from feelgood.targets.replay import Batch, Replay, tree_slice
+
+Vector = Float[Array, " parameters"]
+
+
+class NetworkEnergy(eqx.Module):
+    """L for a network; `bonus` is None for plain agents."""
+
+    network: Network
+    eta: Number
+    rho: Number
+    bonus: FeelGood | None
+    likelihood: Likelihood = eqx.field(static=True)
+
+    def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
+        """Σ count · [η ℓ − λ φ(max)] over the rows of a batch, and its gradient."""
+        weights = self.network.split(theta)
+        hot = lanes.one_hot(batch.arms, self.network.spec.arms).T
+        # Without a bonus only the played arm's score is needed beyond the first layer.
+        scores, tape = self.network.forward(
+            weights, batch.contexts, hot if self.bonus is None else None
+        )
+        played = scores[:, 0] if self.bonus is None else jnp.sum(scores * hot, axis=1)
+        value = self.eta * loss(self.likelihood, played, batch.rewards)
+        slope = self.eta * loss_slope(self.likelihood, played, batch.rewards)
+        if self.bonus is None:
+            slopes = (slope * batch.counts)[:, None]
+        else:
+            best, winner = best_arm(scores.T)
+            value = value - self.bonus.lam * self.bonus.phi(best)
+            gain = self.bonus.lam * self.bonus.slope(best)
+            slopes = (
+                hot * (slope * batch.counts)[:, None] - winner.T * (gain * batch.counts)[:, None]
+            )
+        return jnp.sum(value * batch.counts), self.network.backward(weights, tape, slopes)
+
+
+class Memory(eqx.Module):
+    """The data of a network's landscape, under the name that kernels know."""
+
+    rows: Replay
+
+
+class NetworkLandscape(Landscape):
+    """L of a network bound to the data of one round; θ is a column [parameters, 1].
+
+    With `batches`, step i sees an estimate of L from rows i·B to (i + 1)·B of it; otherwise every
+    step sees the whole history.
+    """
+
+    energy: NetworkEnergy
+    data: Memory
+    batches: Batch | None = None
+    size: int = eqx.field(static=True, default=0)
+    frozen: None = None
+
+    def at(self, step: Int[Array, ""]) -> "NetworkLandscape":
+        if self.batches is None:
+            return self
+        batch = tree_slice(self.batches, step * self.size, self.size)
+        return NetworkLandscape(energy=self.energy, data=self.data, batches=batch, size=self.size)
+
+    def _with_prior(self, theta: Theta, value: Value, gradient: Vector) -> tuple[Value, Theta]:
+        rho = self.energy.rho
+        return value + rho * jnp.sum(theta * theta), gradient[:, None] + 2.0 * rho * theta
+
+    def _everything(self, theta: Theta) -> tuple[Value, Theta]:
+        value, gradient = self.data.rows.total(self.energy.data_term, theta[:, 0])
+        return self._with_prior(theta, value, gradient)
+
+    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
+        del luck
+        if self.batches is None:
+            return Evaluation(*self._everything(theta), memo)
+        value, gradient = self.energy.data_term(self.batches, theta[:, 0])
+        scale = self.data.rows.filled / self.size
+        return Evaluation(*self._with_prior(theta, scale * value, scale * gradient), memo)
+
+    def value(
+        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        return self.evaluate(theta, memo, luck).value, memo
+
+    def data_gradient(self, theta: Theta) -> Theta:
+        return self._everything(theta)[1]
+
+    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+        """Of loss and bonus both: the network's bonus is estimated from the batch, too."""
+        piece, weight = random_piece(luck, self.data.rows.filled, size)
+        batch = self.data.rows.piece(piece, size)
+        here = self.energy.data_term(batch, theta[:, 0])[1]
+        there = self.energy.data_term(batch, old[:, 0])[1]
+        return weight * (here - there)[:, None]
+
+    def with_bonus(
+        self,
+        theta: Theta,
+        memo: Any,
+        luck: Float[Array, "draws *lanes"],
+        value: Value,
+        gradient: Theta,
+    ) -> Evaluation:
+        """The bonus is in the batches already."""
+        del theta, luck
+        return Evaluation(value, gradient, memo)

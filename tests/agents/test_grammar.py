@@ -1,0 +1,166 @@
+"""The names of the MCMC agents: every one composes, nonsense is refused in one clear sentence."""
+
+import re
+
+import jax.numpy as jnp
+import pytest
+
+from feelgood import AGENTS, FeelgoodError
+from feelgood.agents.grammar import KERNELS, PAPER_AGENTS, all_names
+from feelgood.agents.thompson import Thompson
+from feelgood.core.settings import settings_of
+from feelgood.targets.bonus import SmoothedFeelGood
+
+PAPER = [
+    "lmcts",
+    "plmcts",
+    "fglmcts",
+    "pfglmcts",
+    "sfglmcts",
+    "psfglmcts",
+    "svrglmcts",
+    "malats",
+    "fgmalats",
+    "sfgmalats",
+    "hmcts",
+    "phmcts",
+    "fghmcts",
+    "pfghmcts",
+    "sfghmcts",
+    "psfghmcts",
+    "ulmcts",
+    "ufglmcts",
+    "usfglmcts",
+]
+PAPER_NEVER_RAN = ["pmalats", "pfgmalats", "psfgmalats", "svrgfglmcts", "svrgsfglmcts"]
+
+
+def one_sentence(message: str) -> bool:
+    """It begins with what is wrong and ends with the only full stop or question mark."""
+    return len(re.findall(r"[.?!](?:\s|$)", message)) == 1 and message[-1] in ".?"
+
+
+def test_the_names_of_the_paper_and_all_others() -> None:
+    assert sorted(PAPER_AGENTS) == sorted(PAPER)
+    assert sorted(all_names()) == sorted(PAPER + PAPER_NEVER_RAN)
+    listed = AGENTS.names(more=True)
+    assert set(all_names()) <= set(listed)
+    assert len(listed) == len(set(listed))
+
+
+@pytest.mark.parametrize("name", all_names())
+def test_a_name_is_its_parts(name: str) -> None:
+    """The entry, the agent and the description all come from the parts that the name names."""
+    entry = AGENTS[name]
+    policy = entry.build()
+    assert isinstance(policy, Thompson)
+    assert entry.name == name
+    # Put the name together again from what was built.
+    ((variant, kernel_name),) = [
+        parts for parts, kernel in KERNELS.items() if kernel is type(policy.kernel)
+    ]
+    bonus = "" if policy.bonus is None else "fg"
+    if isinstance(policy.bonus, SmoothedFeelGood):
+        bonus = "sfg"
+    assert f"{'p' * policy.preconditioned}{variant}{bonus}{kernel_name}ts" == name
+    assert type(policy.kernel).title in entry.doc
+    assert ("preconditioned" in entry.doc) == policy.preconditioned
+    assert ("feel-good" in entry.doc) == (policy.bonus is not None)
+    assert ("smoothed" in entry.doc) == (bonus == "sfg")
+    assert one_sentence(entry.doc)
+
+
+def test_descriptions_differ() -> None:
+    descriptions = [AGENTS[name].doc for name in all_names()]
+    assert len(set(descriptions)) == len(descriptions)
+
+
+@pytest.mark.parametrize("name", all_names())
+def test_settings_are_those_of_the_parts(name: str) -> None:
+    """And they arrive where they belong, as array leaves where a sweep needs them."""
+    entry = AGENTS[name]
+    policy = entry.build()
+    assert isinstance(policy, Thompson)
+    parts = [part for part in (policy, policy.kernel, policy.bonus) if part is not None]
+    known = {setting for part in parts for setting in settings_of(type(part))}
+    assert set(entry.settings) <= known
+    assert ("lambda_reg" in entry.settings) == policy.preconditioned
+    assert ("lam" in entry.settings) == (policy.bonus is not None)
+    for setting, rule in entry.settings.items():
+        (owner,) = [part for part in parts if setting in settings_of(type(part))]
+        value = getattr(owner, setting)
+        assert value == (jnp.float32(rule.default) if rule.kind is float else rule.default)
+        assert isinstance(value, jnp.ndarray) == (not rule.static)
+
+
+@pytest.mark.parametrize(
+    "name", ["svrghmcts", "pulmcts", "umalats", "psvrglmcts", "ppmalats", "uuhmcts", "upfglmcts"]
+)
+def test_nonsense_is_refused_with_a_remedy(name: str) -> None:
+    with pytest.raises(FeelgoodError) as caught:
+        AGENTS[name]
+    message = str(caught.value)
+    assert one_sentence(message)
+    first, *remedies = re.findall(r"'(\w+ts)'", message)
+    assert first == name
+    assert remedies and all(remedy in all_names() for remedy in remedies)
+
+
+@pytest.mark.parametrize("name", ["lmct", "fgsfglmcts", "hmcmalats", "mala", "sgldts"])
+def test_other_names_get_a_suggestion(name: str) -> None:
+    with pytest.raises(FeelgoodError, match="unknown agent") as caught:
+        AGENTS[name]
+    assert one_sentence(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [
+        *[("psfghmcts", setting, -1.0) for setting in ("beta", "eta", "rho", "step", "lam")],
+        *[("psfghmcts", setting, 0.0) for setting in ("beta", "eta", "rho", "step", "lambda_reg")],
+        *[("sfglmcts", setting, value) for setting in ("s", "b") for value in (0.0, -2.0)],
+        *[
+            ("sfglmcts", setting, value)
+            for setting in ("lam", "b", "s", "beta")
+            for value in (float("nan"), float("inf"), "many")
+        ],
+        ("ulmcts", "gamma", 0.0),
+        ("hmcts", "leapfrog", 0),
+        ("hmcts", "leapfrog", 10**6),
+        ("hmcts", "leapfrog", 2.5),
+        ("lmcts", "steps", 0),
+        ("lmcts", "steps", 10**9),
+        ("lmcts", "schedule", "sometimes"),
+        ("svrglmcts", "batch", 0),
+        ("svrglmcts", "snapshot", 0),
+        ("malats", "warmup_steps", -1),
+        ("malats", "warmup_steps", 25),
+        ("lmcts", "lam", 0.1),
+        ("lmcts", "leapfrog", 5),
+        ("malats", "lambda_reg", 1.0),
+        ("fgmalats", "bonus_gradient", "svrg"),
+        ("fglmcts", "bonus_gradient", "sometimes"),
+    ],
+)
+def test_bad_settings_are_refused(name: str, setting: str, value: object) -> None:
+    with pytest.raises(FeelgoodError) as caught:
+        AGENTS[name].build({setting: value})
+    message = str(caught.value)
+    assert one_sentence(message), message
+    assert setting in message
+
+
+def test_parts_that_do_not_go_together_are_refused() -> None:
+    """Also when an agent is composed by hand."""
+    from feelgood.samplers import MALA, ULMC
+    from feelgood.targets.bonus import FeelGood
+
+    with pytest.raises(FeelgoodError, match="no preconditioned form") as caught:
+        Thompson(kernel=ULMC(), preconditioned=True)
+    assert one_sentence(str(caught.value))
+    with pytest.raises(FeelgoodError, match="Metropolis filter") as caught:
+        Thompson(kernel=MALA(), bonus=FeelGood(), bonus_gradient="svrg")
+    assert one_sentence(str(caught.value))
+    with pytest.raises(FeelgoodError, match="warmup_steps = 25") as caught:
+        Thompson(kernel=MALA(warmup_steps=25), steps=25)
+    assert one_sentence(str(caught.value))

@@ -1,0 +1,108 @@
+"""The key contract: comparisons are paired, and nobody moves anybody else."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from registered import built
+from toys import Witness
+
+import feelgood
+from feelgood import TESTBEDS
+from feelgood.engine.compiling import BRIEFLY, ONCE, compiled
+from feelgood.engine.environment import (
+    AGENT,
+    ENVIRONMENT,
+    Block,
+    BlockMaker,
+    environment,
+    seed_array,
+    seed_keys,
+    settle,
+)
+from feelgood.engine.simulation import simulate
+from feelgood.testbeds import Linear, Logistic
+
+TINY = Linear(parameters=6, arms=3)
+TINY_SHARED = Logistic(dim=3, arms=4)
+ROUNDS = 60  # at most 100, so that curves and health show every round
+
+
+#: More data sets of classes that `digits` and `financial` stand for: slow tests.
+ALIKE = {"shuttle", "magic", "mushroom", "adult", "covertype", "mnist", "cifar10"}
+ALIKE |= {"jester", "restaurant"}
+
+
+def one_testbed_a_family() -> list[Any]:
+    names = [family.names[0] for family in TESTBEDS.families()]
+    return [pytest.param(n, marks=pytest.mark.slow if n in ALIKE else ()) for n in names]
+
+
+def equal(a: Block, b: Block) -> None:
+    for name in Block._fields:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+@pytest.mark.parametrize("name", one_testbed_a_family())
+def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
+    testbed = built(TESTBEDS[name])
+    alone, many = environment(testbed, [7], 20), environment(testbed, [3, 7, 1, 4], 20)
+    equal(alone, jax.tree.map(lambda x: x[..., 1:2], many))
+    assert not np.array_equal(many.contexts[..., 0], many.contexts[..., 1]), "seeds must differ"
+
+
+@pytest.mark.parametrize("name", one_testbed_a_family())
+def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
+    testbed, seeds = built(TESTBEDS[name]), seed_array([7, 8])
+    whole = environment(testbed, [7, 8], 20)
+    settled = compiled(settle, testbed, seeds, effort=ONCE)[0](testbed, seeds)
+    args = (testbed, *settled, jnp.asarray(9))
+    part = compiled(BlockMaker(length=6), *args, effort=BRIEFLY)[0](*args)
+    equal(part, jax.tree.map(lambda x: x[9:15], whole))
+    assert not np.array_equal(whole.contexts[0], whole.contexts[1]), "rounds must differ"
+
+
+@pytest.mark.parametrize("testbed", [TINY, TINY_SHARED], ids=["disjoint", "shared"])
+def test_every_agent_meets_the_same_contexts_and_the_same_luck(testbed: feelgood.Testbed) -> None:
+    """Agents that play different arms see the same contexts, and their own arm's reward."""
+    seeds = [7, 2, 9]
+    block = environment(testbed, seeds, ROUNDS)
+    agents = [Witness(arm=float(arm)) for arm in range(3)]
+    outcome = simulate(testbed, agents, rounds=ROUNDS, seeds=seeds)
+    contexts = np.asarray(block.contexts).reshape(ROUNDS, -1, 3).sum(axis=1)
+    for arm in range(3):
+        np.testing.assert_allclose(outcome.health["context"][arm], contexts.T, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(outcome.health["reward"][arm], block.rewards[:, arm].T)
+
+
+@pytest.mark.parametrize("agent", ["uniform", "lints", "linucb"])
+@pytest.mark.parametrize("testbed", [TINY, TINY_SHARED], ids=["disjoint", "shared"])
+def test_an_agents_seed_7_alone_is_its_seed_7_among_many(
+    testbed: feelgood.Testbed, agent: str
+) -> None:
+    """Bit for bit, although the two are different programs (one without lanes, one with)."""
+    (alone,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds=[7])
+    (many,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds="5:9")
+    np.testing.assert_array_equal(alone.curve[0], many.curve[2])
+    np.testing.assert_array_equal(alone.arm_counts[0], many.arm_counts[2])
+
+
+def test_adding_an_agent_changes_nobody_else() -> None:
+    (alone,) = feelgood.run(TINY, ["lints"], rounds=ROUNDS, seeds=3)
+    company = feelgood.run(TINY, ["uniform", "lints", "epsgreedy"], rounds=ROUNDS, seeds=3)
+    np.testing.assert_array_equal(alone.curve, company["lints"].curve)
+    np.testing.assert_array_equal(alone.arm_counts, company["lints"].arm_counts)
+
+
+def test_the_two_streams_of_a_seed_differ() -> None:
+    seeds = seed_array([0, 1])
+    keys = [jax.random.key_data(seed_keys(seeds, s)) for s in (ENVIRONMENT, AGENT)]
+    assert len(np.unique(np.concatenate(keys), axis=0)) == 4
+
+
+def test_agents_draw_fresh_noise_every_round() -> None:
+    """A uniform agent that reused its key would play one arm for ever."""
+    outcome = simulate(TINY, feelgood.AGENTS["uniform"].build(), rounds=ROUNDS, seeds=[0])
+    assert np.all(outcome.arm_counts[0, 0] > 0)
