@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.engine.metrics import curve_grid
+from feelgood.engine.tally import curve_grid
 from feelgood.engine.results import AgentResult
 from feelgood.posterior import Analysis, analyse
 

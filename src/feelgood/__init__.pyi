@@ -8,13 +8,13 @@ from feelgood.api.running import run as run
 from feelgood.api.running import run_each as run_each
 from feelgood.api.saving import load as load
 from feelgood.core.errors import FeelgoodError as FeelgoodError
-from feelgood.core.protocols import AGENTS as AGENTS
-from feelgood.core.protocols import TESTBEDS as TESTBEDS
-from feelgood.core.protocols import Policy as Policy
-from feelgood.core.protocols import Testbed as Testbed
+from feelgood.core.policy import AGENTS as AGENTS
+from feelgood.core.policy import Policy as Policy
 from feelgood.core.settings import setting as setting
 from feelgood.core.spec import Spec as Spec
 from feelgood.core.spec import Status as Status
+from feelgood.core.testbed import TESTBEDS as TESTBEDS
+from feelgood.core.testbed import Testbed as Testbed
 from feelgood.engine.results import AgentResult as AgentResult
 from feelgood.engine.results import RunResult as RunResult
 from feelgood.engine.simulation import simulate as simulate

@@ -11,7 +11,7 @@ from scipy import stats
 
 from feelgood import AGENTS, Policy, Spec
 from feelgood.agents.ridge import RidgeState
-from feelgood.numerics.lanes import LaneKeys
+from feelgood.numerics.keys import LaneKeys
 
 DISJOINT, SHARED = Spec(arms=3, dim=2), Spec(arms=4, dim=3, shared=True)
 SPECS = pytest.mark.parametrize("spec", [DISJOINT, SHARED], ids=["disjoint", "shared"])

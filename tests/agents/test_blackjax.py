@@ -7,7 +7,7 @@ import pytest
 
 import feelgood
 from feelgood.agents.blackjax_bridge import SHOWN
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 
 

@@ -20,10 +20,11 @@ from feelgood.agents.thompson import Thompson
 from feelgood.cli import output
 from feelgood.core.settings import settings_of
 from feelgood.core.spec import Number
-from feelgood.engine.environment import AGENT, seed_array, seed_keys
+from feelgood.numerics.keys import AGENT, seed_array, seed_keys
 from feelgood.engine.results import AgentResult, RunResult
 from feelgood.engine.simulation import simulate
 from feelgood.numerics import lanes
+from feelgood.numerics.keys import fold_in
 from feelgood.posterior.chains import gather
 from feelgood.samplers import MALA
 
@@ -39,7 +40,7 @@ def forced(policy: Any, **values: float) -> Any:
 
 def mark_of(seed: int) -> float:
     """The first uniform that a chain of this seed draws."""
-    key = lanes.fold_in(seed_keys(seed_array([seed]), AGENT)[0], 0)
+    key = fold_in(seed_keys(seed_array([seed]), AGENT)[0], 0)
     return float(lanes.uniform(key, 1)[0])
 
 

@@ -11,7 +11,7 @@ import pytest
 import feelgood
 from feelgood import AGENTS, FeelgoodError, Policy, Testbed
 from feelgood.engine.environment import environment
-from feelgood.engine.metrics import Tally
+from feelgood.engine.tally import Tally
 from feelgood.engine.simulation import simulate
 from feelgood.numerics import lanes
 from feelgood.targets.history import update_factor, update_inverse_root

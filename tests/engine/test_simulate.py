@@ -18,13 +18,15 @@ import feelgood
 from feelgood import AGENTS, FeelgoodError
 from feelgood.agents import LinTS, Uniform
 from feelgood.agents.thompson import Thompson
-from feelgood.core.protocols import Testbed
+from feelgood.core.testbed import Testbed
 from feelgood.engine import compiling
-from feelgood.engine.environment import AGENT, environment, seed_array, seed_keys
-from feelgood.engine.grouping import on_cores
-from feelgood.engine.metrics import effective_sample_size
+from feelgood.numerics.keys import AGENT, seed_array, seed_keys
+from feelgood.engine.environment import environment
+from feelgood.engine.plan import on_cores
+from feelgood.engine.tally import effective_sample_size
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.numerics import lanes
+from feelgood.numerics.keys import fold_in
 from feelgood.targets import history
 from feelgood.testbeds import Linear, Logistic
 
@@ -128,18 +130,18 @@ def test_an_agent_that_draws_acts_as_alone_and_its_draws_are_repeated(name: str)
     outcome = simulate(TINY, policy, rounds=rounds, seeds=[seed])
     block = environment(TINY, [seed], rounds)
     key = seed_keys(seed_array([seed]), AGENT)[0]
-    state = policy.reserve(policy.init(lanes.fold_in(key, 0), TINY.spec), rounds)
+    state = policy.reserve(policy.init(fold_in(key, 0), TINY.spec), rounds)
     act, update, redraw = map(eqx.filter_jit, (policy.act, policy.update, policy.redraw))
     arms = []
     for t in range(rounds):
         context = block.contexts[t, ..., 0]
-        arm, state = act(lanes.fold_in(key, t + 1), state, context)
+        arm, state = act(fold_in(key, t + 1), state, context)
         state = update(state, context, arm, block.rewards[t, arm, 0])
         arms.append(int(arm))
     np.testing.assert_array_equal(outcome.arm_counts[0, 0], np.bincount(arms, minlength=3))
     draws = []
     for i in range(engine.REDRAWS):
-        theta, state = redraw(lanes.fold_in(key, rounds + 1 + i), state)
+        theta, state = redraw(fold_in(key, rounds + 1 + i), state)
         draws.append(np.asarray(theta, np.float64))
     np.testing.assert_allclose(
         outcome.ess[0, 0], effective_sample_size(np.stack(draws)).min(), rtol=1e-3

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import feelgood
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Linear
 

@@ -12,16 +12,8 @@ from toys import Witness
 import feelgood
 from feelgood import TESTBEDS
 from feelgood.engine.compiling import BRIEFLY, ONCE, compiled
-from feelgood.engine.environment import (
-    AGENT,
-    ENVIRONMENT,
-    Block,
-    BlockMaker,
-    environment,
-    seed_array,
-    seed_keys,
-    settle,
-)
+from feelgood.numerics.keys import AGENT, ENVIRONMENT, seed_array, seed_keys
+from feelgood.engine.environment import Block, BlockMaker, environment, settle
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Linear, Logistic
 

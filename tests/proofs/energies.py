@@ -27,7 +27,7 @@ from scipy import special
 from feelgood.agents.thompson import Thompson
 from feelgood.core.spec import Likelihood, Spec
 from feelgood.samplers import Noise, Tuning
-from feelgood.targets.bonus import Evaluator
+from feelgood.targets.evaluators import Evaluator
 from feelgood.targets.energy import Target
 from feelgood.targets.history import Rows
 

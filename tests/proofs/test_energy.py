@@ -38,8 +38,10 @@ from proofs.targets import (
 from feelgood import TESTBEDS, Spec
 from feelgood.agents.thompson import Thompson, ThompsonState
 from feelgood.core.spec import Likelihood
-from feelgood.targets.bonus import CHUNK, Anchored, FeelGood, FullPass, Pruned, SmoothedFeelGood
-from feelgood.targets.bonus_layouts import Columns, Products
+from feelgood.targets.evaluators.pruned import CHUNK, Anchored
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+from feelgood.targets.evaluators import FullPass, Pruned
+from feelgood.targets.evaluators import Columns, Products
 from feelgood.targets.energy import Target
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]

@@ -19,11 +19,12 @@ import pytest
 from test_resume import _workers, arrays, assert_same_bytes
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import TESTBEDS
 from feelgood.core.spec import Spec
 from feelgood.engine import resuming
-from feelgood.engine.grouping import on_cores
-from feelgood.engine.memory import GIB, VARIABLE, memory_limit
+from feelgood.engine.plan import on_cores
+from feelgood.engine.device import GIB, VARIABLE, memory_limit
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints

@@ -85,7 +85,7 @@ def test_a_node_that_dies_has_its_batch_run_elsewhere(tmp_path: Path) -> None:
 
 PLUGIN = """
 from feelgood.agents import Uniform
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 
 @AGENTS.register("mute")
 class Mute(Uniform):

@@ -22,7 +22,8 @@ from feelgood.cli import main
 from feelgood.cli.progress import _Bars, study_watcher
 from feelgood.cli.study import check_outcome
 from feelgood.core.parquet import read_parquet
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import TESTBEDS
 from feelgood.data import datasets
 from feelgood.engine.results import AgentResult
 from feelgood.paper.reproducing import plan_rows
@@ -381,7 +382,7 @@ def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(tmp_path: Path) -
     plugin.write_text(
         "import jax.numpy as jnp\n"
         "from feelgood.agents import LinTS\n"
-        "from feelgood.core.protocols import AGENTS\n"
+        "from feelgood.core.policy import AGENTS\n"
         "@AGENTS.register('broken')\n"
         "class Broken(LinTS):\n"
         '    """Breaks when it starts."""\n'

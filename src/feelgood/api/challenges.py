@@ -18,7 +18,7 @@ from jaxtyping import Float
 
 from feelgood.api.running import Progress, run_each
 from feelgood.core.errors import FeelgoodError, did_you_mean
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Policy
 from feelgood.engine.results import AgentResult
 from feelgood.stats.statistics import PairedDifference, paired_difference
 

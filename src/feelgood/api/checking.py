@@ -18,16 +18,17 @@ import numpy as np
 from feelgood.api.running import build_testbed
 from feelgood.core.arguments import require_kind
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.registry import Entry, Registry
 from feelgood.core.settings import Setting, settings_of
 from feelgood.core.spec import Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine import compiling
-from feelgood.engine.environment import AGENT, Block, environment, seed_array, seed_keys
+from feelgood.engine.environment import Block, environment
 from feelgood.engine.lifting import Lifted, has_method
 from feelgood.engine.simulation import _play, simulate
 from feelgood.numerics import generator, lanes
-from feelgood.numerics.lanes import LaneKeys
+from feelgood.numerics.keys import AGENT, LaneKeys, fold_in, seed_array, seed_keys
 from feelgood.testbeds import Linear, Logistic
 
 #: One context for all arms, and one context per arm: the two kinds that there are.
@@ -353,13 +354,13 @@ def _rounds(
 
     def one_round(state: Any, seen: Any) -> Any:
         t, context, reward = seen
-        arm, state = policy.act(lanes.fold_in(used, t + 1), state, context)
+        arm, state = policy.act(fold_in(used, t + 1), state, context)
         got = lanes.pick(reward, lanes.one_hot(arm, spec.arms))
         return policy.update(state, context, arm, got), arm
 
-    state = policy.reserve(policy.init(lanes.fold_in(used, 0), spec, shape), ROUNDS)
+    state = policy.reserve(policy.init(fold_in(used, 0), spec, shape), ROUNDS)
     state, arms = jax.lax.scan(one_round, state, (jnp.arange(ROUNDS), contexts, rewards))
-    draw = policy.redraw(lanes.fold_in(used, ROUNDS + 1), state)
+    draw = policy.redraw(fold_in(used, ROUNDS + 1), state)
     return arms, state, policy.probe(state), policy.health(state), draw
 
 

@@ -25,12 +25,14 @@ from feelgood.core.arguments import (
     require_testbed,
 )
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.settings import own_settings, public
 from feelgood.core.spec import Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import keep_compiled_programs
 from feelgood.engine.results import AgentResult, PosteriorAlong, RunResult
-from feelgood.engine.simulation import Along, Outcome, simulate
+from feelgood.engine.simulation import Outcome, simulate
+from feelgood.engine.watching import Watch
 from feelgood.paper import preset_settings
 
 __all__ = [
@@ -258,7 +260,7 @@ def run_each(
             values = _with_preset(preset, agent, values, name, problem.spec, horizon)
         variants += _variants(agent, values, label)
     groups = _by_program(_told_apart(variants))
-    watches: list[Along | None] = [None] * len(groups)
+    watches: list[Watch | None] = [None] * len(groups)
     if posterior_every is not None:
         from feelgood.posterior.along import check_every, measurable, posterior_watch, require_some
 
@@ -301,7 +303,7 @@ def _run_groups(
     problem: Testbed,
     problem_settings: Values,
     groups: list[list[_Variant]],
-    watches: list[Along | None],
+    watches: list[Watch | None],
     horizon: int,
     chosen: tuple[int, ...],
     progress: Progress,
@@ -318,7 +320,7 @@ def _run_group(
     problem: Testbed,
     problem_settings: Values,
     group: list[_Variant],
-    watch: Along | None,
+    watch: Watch | None,
     horizon: int,
     chosen: tuple[int, ...],
     report: Report,

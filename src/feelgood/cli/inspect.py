@@ -108,7 +108,7 @@ def doctor() -> None:
 
     from feelgood.data.datasets import availability
     from feelgood.engine.compiling import cache_folder
-    from feelgood.engine.grouping import usable_cores
+    from feelgood.engine.device import usable_cores
 
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]

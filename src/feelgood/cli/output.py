@@ -35,8 +35,8 @@ from feelgood.api.saving import (  # noqa: F401  (the command takes the names fr
 from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
-    from feelgood.engine.metrics import Summary
     from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.engine.tally import Summary
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
@@ -176,7 +176,7 @@ class ResultTable:
     def _columns(self) -> dict[str, list[str]]:
         import numpy as np
 
-        from feelgood.engine.metrics import Summary
+        from feelgood.engine.tally import Summary
 
         results = self.results
         columns = {"agent": [r.agent for r in results]}
@@ -275,7 +275,7 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
     """How the samplers did: early, in the middle and at the end of the run."""
     import numpy as np
 
-    from feelgood.engine.simulation import REDRAWS
+    from feelgood.engine.loop import REPEATED_DRAWS
 
     table = Table(title="sampler health (means over seeds)")
     table.add_column("agent")
@@ -291,7 +291,9 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
             cells = [f"{v.mean():.4g}" if v.size else "–" for v in kept]
             table.add_row(label, name, *cells)
         if np.isfinite(r.ess).any():
-            table.add_row(label, f"ess of {REDRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}")
+            table.add_row(
+                label, f"ess of {REPEATED_DRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}"
+            )
         if not r.health:
             table.add_row(label, "exact or no sampler", "", "", "")
     return table

@@ -88,7 +88,7 @@ def posterior(
 ) -> None:
     """Compare agents' draws with the exact posterior of a linear bandit."""
     from feelgood.api.running import parse_rounds
-    from feelgood.core.protocols import TESTBEDS
+    from feelgood.core.testbed import TESTBEDS
     from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
     from feelgood.posterior.saved import FILES
 

@@ -229,7 +229,7 @@ def _catalogue() -> "Table":
     from rich.table import Table
 
     from feelgood.cli.progress import duration
-    from feelgood.engine.grouping import usable_cores
+    from feelgood.engine.device import usable_cores
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
     from feelgood.paper.tables import TITLES, missing, rows
 

@@ -27,7 +27,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from feelgood.core.protocols import Testbed
+    from feelgood.core.testbed import Testbed
     from feelgood.engine.results import AgentResult
 
 

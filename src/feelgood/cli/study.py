@@ -125,7 +125,7 @@ def show_command(
 ) -> None:
     """What is done, running and missing, and how long the rest will take."""
     from feelgood.cli.progress import duration
-    from feelgood.engine.grouping import usable_cores
+    from feelgood.engine.device import usable_cores
     from feelgood.studies import Store, read_study
     from feelgood.studies.atomic import reading
     from feelgood.studies.status import status

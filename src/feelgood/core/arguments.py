@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
-from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.policy import Policy
+from feelgood.core.testbed import Testbed
 from feelgood.core.texts import seeds_in, whole_number
 
 MAX_ROUNDS = 100_000_000

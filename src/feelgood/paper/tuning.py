@@ -14,7 +14,7 @@ import numpy as np
 
 from feelgood.api.running import Seeds, parse_rounds, parse_seeds, resolve_variants
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.paper.tables import Row, missing
 from feelgood.studies.spec import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store

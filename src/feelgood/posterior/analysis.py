@@ -20,7 +20,8 @@ from feelgood.core.arguments import (
     require_callable,
 )
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.policy import AGENTS, Policy
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import keep_compiled_programs
 from feelgood.engine.environment import environment
 from feelgood.posterior.chains import gather, parallel_draws, require_draws

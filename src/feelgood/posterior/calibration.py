@@ -29,12 +29,13 @@ from feelgood.core.arguments import (
     parse_whole,
 )
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import compiled, in_own_precision, keep_compiled_programs
-from feelgood.engine.environment import ENVIRONMENT, seed_array, seed_keys
-from feelgood.numerics.lanes import AnyKey
-from feelgood.posterior.chains import play_many, redraw, require_draws
+from feelgood.engine.loop import repeated_draws
+from feelgood.numerics.keys import ENVIRONMENT, AnyKey, seed_array, seed_keys
+from feelgood.posterior.chains import play_many, require_draws
 from feelgood.posterior.measures import LEVEL
 from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
 
@@ -207,12 +208,14 @@ class _Ranker(eqx.Module):
     burn: int = eqx.field(static=True)
     thin: int = eqx.field(static=True)
     draws: int = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
 
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
     ) -> Float[Array, "draws parameters lanes"]:
-        _, state = redraw(policy, keys, state, self.burn, first)
-        drawn, _ = redraw(policy, keys, state, self.draws * self.thin, first + self.burn)
+        needs, count = policy.noise(self.spec), self.draws * self.thin
+        _, state = repeated_draws(policy, needs, keys, state, self.burn, first)
+        drawn, _ = repeated_draws(policy, needs, keys, state, count, first + self.burn)
         return drawn[self.thin - 1 :: self.thin]
 
 
@@ -276,10 +279,10 @@ def calibrate(
     drawn_from_prior = FromPrior(inner=problem, precision=jnp.asarray(precision, jnp.float32))
     seeds = list(range(seed, seed + simulations))
     state, keys, many = play_many(drawn_from_prior, policy, rounds, seeds)
-    if policy.exact_draws:
+    if policy.hints(problem.spec).exact_draws:
         thin, burn = 1, 0
     args = (many, keys, state, jnp.asarray(rounds + 1))
-    ranker = _Ranker(burn=burn, thin=thin, draws=DRAWS)
+    ranker = _Ranker(burn=burn, thin=thin, draws=DRAWS, spec=problem.spec)
     draws = np.asarray(compiled(ranker, *args)[0](*args))
     truth = _truths(drawn_from_prior, seeds)
     return Calibration(

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feelgood.engine.metrics import Summary
+from feelgood.engine.tally import Summary
 from feelgood.report.drawing import figures, regret_interval
 from feelgood.report.series import Series, show_value
 from feelgood.report.tables import Comparison, Verdict

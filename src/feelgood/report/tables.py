@@ -14,8 +14,8 @@ import numpy as np
 from rich.table import Table
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.metrics import Summary
 from feelgood.engine.results import AgentResult
+from feelgood.engine.tally import Summary
 from feelgood.paper.tables import Row
 from feelgood.stats.statistics import WelchTest, values_at, welch
 

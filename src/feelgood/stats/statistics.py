@@ -24,8 +24,8 @@ from feelgood.core.arguments import (
     parse_whole,
 )
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.engine.metrics import Summary
 from feelgood.engine.results import AgentResult
+from feelgood.engine.tally import Summary
 
 Values = Float[np.ndarray, " seeds"]
 #: Values whose number is not known to be that of others beside them.

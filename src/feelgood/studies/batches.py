@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.core.settings import Setting
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell, outline
@@ -101,7 +101,7 @@ def _one_by_one(cell: Cell) -> bool:
     """Whether the chains of its agent run one by one on a processor."""
     policy = AGENTS[cell.agent].build(cell.settings)
     _, spec, _ = outline(cell.testbed, cell.testbed_settings)
-    return policy.chains_per_program(spec) == 1
+    return policy.hints(spec).alone
 
 
 class _Shapes:

@@ -14,11 +14,12 @@ import jax
 
 from feelgood.api.running import measured_posterior
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.notices import print_notice
 from feelgood.core.plugins import load_plugins
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
 from feelgood.core.registry import Registry
+from feelgood.core.testbed import TESTBEDS
 from feelgood.engine.compiling import keep_compiled_programs
-from feelgood.engine.memory import say
 from feelgood.engine.results import AgentResult
 from feelgood.engine.simulation import simulate
 from feelgood.studies.batches import Batch
@@ -30,7 +31,7 @@ def execute(
     batch: Batch,
     checkpoints: FolderCheckpoints,
     progress: Callable[[int], None],
-    notify: Callable[[str], None] = say,
+    notify: Callable[[str], None] = print_notice,
 ) -> Iterator[tuple[Cell, AgentResult]]:
     """Play a batch and yield its cells; `progress(n)` is called after every n chain-rounds.
 

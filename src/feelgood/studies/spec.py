@@ -19,8 +19,9 @@ from feelgood.api.running import (
 )
 from feelgood.core.arguments import parse_name, parse_settings
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
+from feelgood.core.testbed import TESTBEDS
 
 #: Raised when the same specification would give other results than before.
 RESULTS_VERSION = 2

@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.notices import print_notice
 from feelgood.core.parquet import read_parquet
-from feelgood.engine.memory import say
 from feelgood.engine.results import AgentResult, PosteriorAlong, posterior_columns
 from feelgood.studies import atomic
 from feelgood.studies.spec import Cell, spec_id
@@ -75,7 +75,7 @@ SCHEMA = pa.schema(
         ("batch_chains", pa.int64()),
     ]
 )
-#: Columns that say how a number came about, not what it is.
+#: Columns that print_notice how a number came about, not what it is.
 PROVENANCE = tuple(SCHEMA.names[SCHEMA.get_field_index("feelgood") :])
 
 
@@ -358,7 +358,11 @@ class Store:
     """
 
     def __init__(
-        self, path: str | Path | Any, *, create: bool = True, notify: Callable[[str], None] = say
+        self,
+        path: str | Path | Any,
+        *,
+        create: bool = True,
+        notify: Callable[[str], None] = print_notice,
     ) -> None:
         self.path = parse_path(path, "folder")
         self.notify = notify
@@ -466,7 +470,7 @@ class Store:
         return True
 
     def verify(self, cell_ids: Iterable[str] | None = None) -> list[Damage]:
-        """Check the cells' files; set aside each that is damaged and say so.
+        """Check the cells' files; set aside each that is damaged and print_notice so.
 
         The manifest gets the lines that it lacks. A file that cannot be read is an error: it may
         be sound.

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, Key, Num, UInt32
 
-from feelgood.core.protocols import Testbed
+from feelgood.core.notices import print_notice
 from feelgood.core.settings import setting
 from feelgood.core.spec import Likelihood, Spec
+from feelgood.core.testbed import Testbed
 from feelgood.data.datasets import DIGITS, DataAbsent, load
-from feelgood.engine.memory import say
 from feelgood.numerics import lanes
 from feelgood.testbeds.rows import Declared, Rows, as_registered, own_table, register_dataset
 from feelgood.testbeds.tables import (
@@ -50,7 +50,7 @@ class Classification(Rows):
         horizon: Any = 10_000,
         name: Any = None,
         arm_names: Any = None,
-        notify: Any = say,
+        notify: Any = print_notice,
     ) -> "Classification":
         """A testbed from arrays.
 

@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from feelgood.core.protocols import TESTBEDS, Testbed
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import settings_of
+from feelgood.core.testbed import TESTBEDS, Testbed
 
 
 def register_numbered(

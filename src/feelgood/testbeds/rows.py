@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.protocols import TESTBEDS, Testbed
+from feelgood.core.notices import print_notice
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, setting
 from feelgood.core.spec import Likelihood, Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.data.datasets import located
-from feelgood.engine.memory import say
 from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
 from feelgood.testbeds.tables import (
     MAX_ARMS,
@@ -130,7 +130,7 @@ class Payoffs(Rows):
         horizon: Any = 10_000,
         name: Any = None,
         arm_names: Any = None,
-        notify: Any = say,
+        notify: Any = print_notice,
     ) -> "Payoffs":
         """A testbed from arrays: what each arm pays for each row.
 

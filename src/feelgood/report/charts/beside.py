@@ -7,7 +7,7 @@ from typing import Literal
 import altair as alt
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.metrics import Summary
+from feelgood.engine.tally import Summary
 from feelgood.report.drawing import (
     Rows,
     as_table,

@@ -53,7 +53,7 @@ class Lost(Event):
 
 def in_words(error: BaseException) -> str:
     """Why a batch failed, in one line: a sentence where the reason is known."""
-    from feelgood.engine.memory import GIB, VARIABLE, memory_limit
+    from feelgood.engine.device import GIB, VARIABLE, memory_limit
 
     lines = str(error).strip().splitlines()
     if isinstance(error, FeelgoodError):

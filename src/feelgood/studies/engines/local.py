@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.grouping import usable_cores
+from feelgood.engine.device import usable_cores
 from feelgood.studies.batches import Batch
 from feelgood.studies.engines.base import (
     MARK,

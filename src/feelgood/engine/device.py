@@ -1,19 +1,29 @@
-"""How many chains fit into the memory of a device: estimated before a run, not found out in it."""
+"""The machine that programs run on. Only the engine asks; everything below it is told."""
 
 import math
 import os
-import sys
 
 import jax
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.targets.history import on_accelerator
 
 #: The share of the memory that chains may take: programs need room for their own work.
 SHARE = 0.8
 GIB = 2**30
 #: Names the GiB that chains may take, where the device is shared or the estimate is wrong.
 VARIABLE = "FEELGOOD_MEMORY"
+
+
+def on_accelerator() -> bool:
+    """Whether programs run on something else than the CPU."""
+    return jax.default_backend() != "cpu"
+
+
+def usable_cores() -> int:
+    """Processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def memory_limit() -> int | None:
@@ -42,21 +52,3 @@ def _given(text: str) -> int:
             f"{VARIABLE} = {text!r} is not a number of GiB: use one such as 8, or leave it out."
         )
     return int(gib * GIB)
-
-
-def chains_that_fit(chain_bytes: int, wanted: int, limit: int | None) -> int:
-    """How many of `wanted` chains fit at once; an error where not even one does."""
-    if chain_bytes <= 0 or limit is None:
-        return wanted
-    if chain_bytes > limit:
-        raise FeelgoodError(
-            f"one chain of this agent needs about {chain_bytes / GIB:.1f} GiB and the device has "
-            f"{limit / GIB:.1f} GiB for it: use narrower layers, fewer updates, rounds, "
-            "arms or features."
-        )
-    return min(wanted, limit // chain_bytes)
-
-
-def say(sentence: str) -> None:
-    """Tell the user something that is no error."""
-    print(f"feelgood: {sentence}", file=sys.stderr, flush=True)

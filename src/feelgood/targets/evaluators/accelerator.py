@@ -1,15 +1,15 @@
-"""The full pass of the feel-good bonus as an accelerator likes it: many chains, one read a seed."""
+"""The full pass as an accelerator likes it: many chains, one read of the history per seed."""
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.targets.bonus import FeelGood, FullPass, Theta, Value
-from feelgood.targets.history import Rows
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.evaluators.full import FullPass
+from feelgood.targets.history import Rows, Theta, Value
 
 
 class Columns(FullPass):
@@ -20,13 +20,11 @@ class Columns(FullPass):
     start of a round, because slices of it would be copied at every step.
     """
 
-    settings: int = eqx.field(static=True)
-
     def begin(self, memo: Any, rows: Rows, theta: Theta) -> tuple[Array, ...]:
         del memo, theta
         contexts = rows.contexts
         assert contexts is not None
-        seeds = contexts.shape[1] // self.settings
+        seeds = contexts.shape[1] // self.spec.layout.settings
         return tuple(contexts[i, :seeds] for i in range(self.spec.dim))
 
     def end(self, memo: Any) -> tuple[()]:
@@ -37,7 +35,7 @@ class Columns(FullPass):
     ) -> tuple[Value, Theta, Any]:
         del luck
         dim, arms = theta.shape[:2]
-        group = (self.settings, theta.shape[2] // self.settings)
+        group = (self.spec.layout.settings, theta.shape[2] // self.spec.layout.settings)
         by_seed = theta.reshape(dim, arms, *group)[..., None]
         bonus = jax.tree.map(lambda x: x.reshape(group) if x.ndim else x, self.bonus)
         valid = rows.slice(0, rows.capacity).valid
@@ -78,14 +76,12 @@ class Products(FullPass):
     with the parameters of all settings; the gradient reads the features of the best arms alone.
     """
 
-    settings: int = eqx.field(static=True)
-
     def begin(self, memo: Any, rows: Rows, theta: Theta) -> Float[Array, "seeds arms room dim"]:
         """The contexts, once a seed, with an arm's features side by side."""
         del memo, theta
         contexts = rows.contexts
         assert contexts is not None
-        seeds = contexts.shape[2] // self.settings
+        seeds = contexts.shape[2] // self.spec.layout.settings
         return jnp.transpose(contexts[:, :, :seeds], (2, 1, 3, 0))
 
     def end(self, memo: Any) -> tuple[()]:
@@ -93,7 +89,7 @@ class Products(FullPass):
 
     def _grouped(self, x: Float[Array, "*lead chains"]) -> Float[Array, "seeds settings *lead"]:
         """Chains taken apart into seeds and settings."""
-        apart = x.reshape(*x.shape[:-1], self.settings, -1)
+        apart = x.reshape(*x.shape[:-1], self.spec.layout.settings, -1)
         return jnp.moveaxis(apart, (-1, -2), (0, 1))
 
     def _best(
