@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.engine.tally import curve_grid
 from feelgood.engine.results import AgentResult
+from feelgood.engine.tally import curve_grid
 from feelgood.posterior import Analysis, analyse
 
 CLOSED_FORM = ("lints", "linucb", "epsgreedy")

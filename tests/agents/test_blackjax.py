@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounds import redraw
 
 import feelgood
 from feelgood.agents.blackjax_bridge import SHOWN
@@ -51,7 +52,7 @@ def test_nuts_draws_from_the_exact_posterior() -> None:
             jnp.asarray(rewards[t], jnp.float32),
         )
     keys = jax.random.split(jax.random.key(2), chains)
-    draws = np.asarray(jax.jit(jax.vmap(lambda key: policy.redraw(key, state)[0]))(keys))
+    draws = np.asarray(jax.jit(jax.vmap(lambda key: redraw(policy, spec, key, state)[0]))(keys))
     draws = draws.reshape(chains, 5, 2)
     for arm in range(2):
         x, r = contexts[arm::2], rewards[arm::2]

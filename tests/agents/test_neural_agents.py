@@ -1,5 +1,6 @@
 """Agents with a network: energies, scores and regressions against plain NumPy, and the engine."""
 
+import dataclasses
 import functools
 import itertools
 from typing import Any
@@ -9,15 +10,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounds import decide
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, simulate
 from feelgood.agents.neural import TrainedState
 from feelgood.agents.neural_design import DesignPolicy
 from feelgood.agents.neural_linear import NeuralLinear
 from feelgood.agents.neural_mcmc import NeuralThompson
-from feelgood.engine.plan import that_fit
-from feelgood.engine.lifting import Lifted
-from feelgood.engine.plan import chains_that_fit
+from feelgood.core.spec import Layout
+from feelgood.engine.lifting import for_lanes
+from feelgood.engine.plan import chains_that_fit, that_fit
 from feelgood.paper import preset_settings
 from feelgood.paper.neural import DATASETS
 from feelgood.samplers import LMC, MALA
@@ -238,7 +240,7 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
         x = rng.normal(size=2).astype(np.float32)
         hidden = small_network(np.asarray(state.theta, np.float64), x)[2]
         key = jax.random.key(50 + t)
-        arm, state = policy.act(key, state, jnp.asarray(x))
+        arm, state = decide(policy, SPEC, key, state, jnp.asarray(x))
         phi = np.array(features).reshape(-1, 4)
         precision = 0.3 * np.eye(4) + phi.T @ phi
         mean = np.linalg.solve(precision, phi.T @ np.array(rewards))
@@ -262,7 +264,7 @@ def test_the_network_learns_every_nth_round_only() -> None:
         {"layers": "4", "update_every": 3, "updates": 1, "batch": 4}
     )
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
-    act = jax.jit(lambda k, s: policy.act(k, s, jnp.ones(2)))
+    act = jax.jit(lambda k, s: decide(policy, SPEC, k, s, jnp.ones(2)))
     moved = []
     for t in range(7):
         before = state.chain.theta
@@ -274,8 +276,9 @@ def test_the_network_learns_every_nth_round_only() -> None:
 
 def test_chains_lead_and_what_is_common_is_kept_once() -> None:
     policy = AGENTS["neural-lmcts"].build({"layers": "4"})
-    lifted = Lifted(one=policy, swept=(False,) * len(jax.tree.leaves(policy)))
-    state = lifted.reserve(lifted.init(jax.random.split(jax.random.key(0), 5), SPEC), 10)
+    spec = dataclasses.replace(SPEC, layout=Layout(chains=5))
+    lifted = for_lanes(policy, spec, policy.hints(spec).layout)
+    state = lifted.reserve(lifted.init(jax.random.split(jax.random.key(0), 5), spec), 10)
     assert state.chain.theta.shape == (5, 32, 1)
     assert state.replay.contexts.shape == (5, 512, 4)
     assert state.replay.filled.shape == ()

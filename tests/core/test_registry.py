@@ -10,9 +10,9 @@ import pytest
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.plugins import load_plugins
 from feelgood.core.policy import AGENTS
-from feelgood.core.testbed import TESTBEDS
 from feelgood.core.registry import Registry
 from feelgood.core.settings import setting
+from feelgood.core.testbed import TESTBEDS
 
 
 class Thing(eqx.Module):

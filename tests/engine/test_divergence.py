@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
+from rounds import decide
 from toys import Coins, Doomed, LanedDoomed, Witness
 
 import feelgood
@@ -20,11 +21,10 @@ from feelgood.agents.thompson import Thompson
 from feelgood.cli import output
 from feelgood.core.settings import settings_of
 from feelgood.core.spec import Number
-from feelgood.numerics.keys import AGENT, seed_array, seed_keys
 from feelgood.engine.results import AgentResult, RunResult
 from feelgood.engine.simulation import simulate
 from feelgood.numerics import lanes
-from feelgood.numerics.keys import fold_in
+from feelgood.numerics.keys import AGENT, fold_in, seed_array, seed_keys
 from feelgood.posterior.chains import gather
 from feelgood.samplers import MALA
 
@@ -147,7 +147,7 @@ CHEAP = {
 def test_no_arm_is_chosen_by_scores_that_are_no_numbers(name: str) -> None:
     policy = AGENTS[name].build(CHEAP[name])
     key, spec = jax.random.key(0), Spec(arms=3, dim=2)
-    act = jax.jit(lambda state, context: policy.act(key, state, context)[0])
+    act = jax.jit(lambda state, context: decide(policy, spec, key, state, context)[0])
     state = policy.init(key, spec)
     assert 0 <= act(state, jnp.ones(2)) < 3
     for bad in (jnp.nan, jnp.inf):

@@ -9,8 +9,7 @@ import pytest
 from scipy import linalg, stats
 
 from feelgood.numerics import lanes
-from feelgood.numerics.keys import fold_in
-from feelgood.numerics.keys import LaneKeys
+from feelgood.numerics.keys import LaneKeys, fold_in
 
 #: float32 has a relative spacing of 1.2e-7; the problems below have condition numbers up to 1e3.
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}

@@ -30,8 +30,8 @@ from proofs.targets import SETTINGS, agent, problem
 from feelgood import Spec
 from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, lmc
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
-from feelgood.targets.evaluators import FullPass
 from feelgood.targets.energy import Target
+from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
 
 DATA = problem(Spec(arms=2, dim=3), 40)

@@ -4,7 +4,6 @@ There is none here: `PRETEND` makes the engine behave as if there were one.
 """
 
 import datetime
-import importlib
 import os
 import shutil
 import signal
@@ -19,12 +18,13 @@ import pytest
 from test_resume import _workers, arrays, assert_same_bytes
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.policy import AGENTS
-from feelgood.core.testbed import TESTBEDS
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.spec import Spec
-from feelgood.engine import resuming
-from feelgood.engine.plan import on_cores
+from feelgood.core.testbed import TESTBEDS, Testbed
+from feelgood.engine import checkpoints as marks
+from feelgood.engine import device
 from feelgood.engine.device import GIB, VARIABLE, memory_limit
+from feelgood.engine.plan import chain_bytes, on_cores
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.studies.batches import Batch
 from feelgood.studies.checkpoints import FolderCheckpoints
@@ -35,18 +35,11 @@ from feelgood.studies.running import Watcher, run_study
 from feelgood.studies.spec import Study, plan_cells
 from feelgood.testbeds import Linear
 
-#: Where it is asked whether there is an accelerator, and a plugin that has all of them say yes.
-ASKING = (
-    "feelgood.targets.history",
-    "feelgood.engine.memory",
-    "feelgood.targets.replay",
-    "feelgood.engine.simulation",
-)
-PRETEND = f"""
-import importlib
+#: A plugin that says that there is an accelerator: one place is asked.
+PRETEND = """
+from feelgood.engine import device
 
-for name in {ASKING}:
-    importlib.import_module(name).on_accelerator = lambda: True
+device.on_accelerator = lambda: True
 """
 SMALL = {"layers": "8", "batch": 8, "updates": 3}
 ROUNDS = 700
@@ -54,13 +47,12 @@ ROUNDS = 700
 
 @pytest.fixture
 def accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ASKING:
-        monkeypatch.setattr(importlib.import_module(name), "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
 
 
-def for_chains(policy: object, testbed: object, chains: float) -> str:
+def for_chains(policy: Policy, testbed: Testbed, chains: float) -> str:
     """The value of FEELGOOD_MEMORY into which so many chains fit."""
-    return f"{chains * policy.memory(testbed.spec, ROUNDS) / GIB:.12f}"  # type: ignore[attr-defined]
+    return f"{chains * chain_bytes(policy, testbed.spec, ROUNDS) / GIB:.12f}"
 
 
 # ---- checkpoints ----------------------------------------------------------------------------
@@ -104,10 +96,10 @@ def test_a_checkpoint_of_another_version_or_layout_counts_as_absent(
     kept = Kept()
     regret, before = play(kept), kept.saves
     if change == "another version":
-        monkeypatch.setattr(resuming, "version", lambda name: "0.0")
+        monkeypatch.setattr(marks, "version", lambda name: "0.0")
     elif change == "another layout":
         kept[0] = {name: a for name, a in kept[0].items() if not name.startswith("leaf.")}
-        kept[0][resuming.LAYOUT] = np.asarray("as it was")
+        kept[0][marks.LAYOUT] = np.asarray("as it was")
     np.testing.assert_array_equal(play(kept), regret)
     assert (kept.saves == before) == (change == "none"), "what is finished is not saved again"
 
@@ -243,7 +235,7 @@ def test_progress_of_a_processor_is_not_gone_on_with_on_an_accelerator(
 
     assert first_call() < 300
     assert first_call() == 300  # it is there already
-    monkeypatch.setattr("feelgood.engine.resuming.jax.default_backend", lambda: "gpu")
+    monkeypatch.setattr("feelgood.engine.checkpoints.jax.default_backend", lambda: "gpu")
     assert first_call() < 300
 
 
@@ -365,13 +357,13 @@ def test_kill_9_of_a_neural_study_cut_by_memory(
 def test_linear_agents_are_cut_by_memory_too(
     chains: float, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Closed-form agents on images need a matrix an arm: the same results in smaller groups."""
+    """Closed-form agents on images need a matrix per arm: the same results in smaller groups."""
     testbed = Linear(parameters=6, arms=3)
     policy = AGENTS["lints"].build({})
     monkeypatch.setenv(VARIABLE, for_chains(policy, testbed, chains))
     heard: list[str] = []
     groups, workers = on_cores(
-        *(policy, testbed.spec, policy.memory(testbed.spec, ROUNDS), memory_limit()),
+        *(False, chain_bytes(policy, testbed.spec, ROUNDS), memory_limit()),
         *(1, 5, 2, heard.append),
     )
     assert len(groups) == parts

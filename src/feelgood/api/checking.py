@@ -9,7 +9,7 @@ import functools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -18,17 +18,20 @@ import numpy as np
 from feelgood.api.running import build_testbed
 from feelgood.core.arguments import require_kind
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.policy import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Needs, Policy, Report
 from feelgood.core.registry import Entry, Registry
 from feelgood.core.settings import Setting, settings_of
-from feelgood.core.spec import Spec
+from feelgood.core.spec import Layout, Spec
 from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine import compiling
 from feelgood.engine.environment import Block, environment
-from feelgood.engine.lifting import Lifted, has_method
-from feelgood.engine.simulation import _play, simulate
+from feelgood.engine.lifting import for_lanes
+from feelgood.engine.loop import Player
+from feelgood.engine.plan import laid_out
+from feelgood.engine.simulation import simulate
 from feelgood.numerics import generator, lanes
-from feelgood.numerics.keys import AGENT, LaneKeys, fold_in, seed_array, seed_keys
+from feelgood.numerics.keys import AGENT, LaneKeys, round_key, seed_array, seed_keys, start_key
+from feelgood.numerics.noise import round_noise
 from feelgood.testbeds import Linear, Logistic
 
 #: One context for all arms, and one context per arm: the two kinds that there are.
@@ -41,7 +44,7 @@ Findings = Iterator[str]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class Report(Sequence[str]):
+class CheckReport(Sequence[str]):
     """What was found, one sentence each; empty, and false, when all is well."""
 
     name: str
@@ -62,7 +65,7 @@ class Report(Sequence[str]):
         return "\n".join([f"{self.name}: {what}", *(f"- {finding}" for finding in self.findings)])
 
 
-def check_agent(agent: Any, *, testbed: Any = None) -> Report:
+def check_agent(agent: Any, *, testbed: Any = None) -> CheckReport:
     """Check an agent: shapes, purity, lanes, sweeps, settings, documentation.
 
     **Arguments:**
@@ -75,7 +78,7 @@ def check_agent(agent: Any, *, testbed: Any = None) -> Report:
 
     >>> import feelgood
     >>> feelgood.check_agent("uniform")
-    uniform: all 15 checks passed.
+    uniform: all 13 checks passed.
     """
     case = AgentCase(entry_of(agent, AGENTS, Policy, "agent", "lints"))
     problems = PROBLEMS
@@ -87,7 +90,7 @@ def check_agent(agent: Any, *, testbed: Any = None) -> Report:
     stages = [Stage(rest=[*settings, functools.partial(check_leaves, case)])]
     for place, name in enumerate(problems):
         gates = [check_kinds, check_play, *([] if place else [check_pure])]
-        rest = [check_live, check_apart, check_twins, *([] if place else [check_sweep])]
+        rest = [check_live, check_apart, *([] if place else [check_sweep])]
         stages.append(
             Stage(
                 gates=[functools.partial(check, case, name) for check in gates],
@@ -97,7 +100,7 @@ def check_agent(agent: Any, *, testbed: Any = None) -> Report:
     return _report(case.entry.name, stages)
 
 
-def check_testbed(testbed: Any) -> Report:
+def check_testbed(testbed: Any) -> CheckReport:
     """Check a testbed: shapes, purity, rewards, settings, documentation.
 
     **Arguments:**
@@ -125,7 +128,7 @@ class Stage(NamedTuple):
     gates: Sequence[Callable[[], Findings]] = ()
 
 
-def _report(name: str, stages: Iterable[Stage]) -> Report:
+def _report(name: str, stages: Iterable[Stage]) -> CheckReport:
     found: dict[str, None] = {}
     made = 0
 
@@ -143,7 +146,7 @@ def _report(name: str, stages: Iterable[Stage]) -> Report:
         if all(run(gate) for gate in stage.gates):
             for check in stage.rest:
                 run(check)
-    return Report(name, tuple(found), made)
+    return CheckReport(name, tuple(found), made)
 
 
 def _called(check: Any) -> str:
@@ -266,9 +269,7 @@ class Played(NamedTuple):
 
     arms: np.ndarray
     state: Any
-    probe: jax.Array
-    health: dict[str, jax.Array]
-    draw: Any
+    report: Report
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -283,12 +284,10 @@ class AgentCase:
         """The agent at its defaults."""
         return self.entry.build()
 
-    def lifted(self, lane_count: int) -> Policy:
+    def lifted(self, problem: str, lane_count: int) -> Policy:
         """The agent for so many lanes, none for one live decision."""
-        policy = self.policy
-        if lane_count and not policy.laned:
-            return Lifted(one=policy, swept=(False,) * len(jax.tree.leaves(policy)))
-        return policy
+        spec = _with_lanes(self.problems[problem].spec, lane_count)
+        return for_lanes(self.policy, spec, self.policy.hints(spec).layout)
 
     @functools.cached_property
     def _blocks(self) -> dict[Any, Block]:
@@ -317,7 +316,7 @@ class AgentCase:
         contexts, rewards = block.contexts, block.rewards
         if live:
             (contexts, rewards) = (contexts[..., 0], rewards[..., 0])
-        policy = self.lifted(0 if live else len(seeds))
+        policy = self.lifted(problem, 0 if live else len(seeds))
         return policy, seed_keys(seed_array(seeds), AGENT), contexts, rewards
 
     def played(self, problem: str, seeds: tuple[int, ...], live: bool = False) -> Played:
@@ -345,56 +344,54 @@ def _block(testbed: Testbed, seeds: tuple[int, ...]) -> Block:
     return environment(testbed, seeds, ROUNDS)
 
 
+def _with_lanes(spec: Spec, lane_count: int) -> Spec:
+    return laid_out(spec, Layout(chains=lane_count))
+
+
 def _rounds(
     spec: Spec, lane_count: int, policy: Policy, keys: Any, contexts: Any, rewards: Any
 ) -> Any:
     """Play all rounds."""
-    shape = (lane_count,) if lane_count else ()
-    used = LaneKeys(keys=keys, settings=1) if shape else keys[0]
+    spec = _with_lanes(spec, lane_count)
+    used = LaneKeys(keys=keys, settings=1) if lane_count else keys[0]
+    needs = policy.noise(spec)
 
     def one_round(state: Any, seen: Any) -> Any:
         t, context, reward = seen
-        arm, state = policy.act(fold_in(used, t + 1), state, context)
+        noise = round_noise(round_key(used, t), needs)
+        state = policy.draw(noise.draw, state)
+        arm = policy.choose(noise.choose, state, context)
         got = lanes.pick(reward, lanes.one_hot(arm, spec.arms))
         return policy.update(state, context, arm, got), arm
 
-    state = policy.reserve(policy.init(fold_in(used, 0), spec, shape), ROUNDS)
+    state = policy.reserve(policy.init(start_key(used), spec), ROUNDS)
     state, arms = jax.lax.scan(one_round, state, (jnp.arange(ROUNDS), contexts, rewards))
-    draw = policy.redraw(fold_in(used, ROUNDS + 1), state)
-    return arms, state, policy.probe(state), policy.health(state), draw
+    return arms, state, policy.report(state)
 
 
 def check_kinds(case: AgentCase, problem: str) -> Findings:
     """What every function returns, found without running it."""
     spec = case.problems[problem].spec
-    for lane_count in (0, len(SEEDS)):
-        policy = case.lifted(lane_count)
-        own = case.policy.laned or not lane_count
+    takes_lanes = case.policy.hints(spec).layout == "lanes"
+    for lane_count in (0, len(SEEDS)) if takes_lanes else (0,):
+        policy = case.lifted(problem, lane_count)
         place = f"with {lane_count} lanes" if lane_count else "for one chain"
         where = f"on {spec.context_shape} contexts, {place},"
-        shape = (lane_count,) if lane_count else ()
-        found = list(_kinds(policy, spec, shape, where)) if own else []
+        found = list(_kinds(policy, _with_lanes(spec, lane_count), where))
         yield from found
         if found:
             return
 
 
-def _kinds(policy: Policy, spec: Spec, shape: tuple[int, ...], where: str) -> Findings:
-    key: Any = generator.key(0)
-    if shape:
-        key = LaneKeys(keys=seed_keys(seed_array(range(shape[0])), AGENT), settings=1)
+def _kinds(policy: Policy, spec: Spec, where: str) -> Findings:
+    needs = policy.noise(spec)
+    if not _are_needs(needs):
+        yield f"noise {where} returns {shown(needs)}: use a Needs of 'key' or whole numbers."
+        return
+    shape, key = spec.lanes, _any_key(spec)
+    noise = jax.eval_shape(lambda: round_noise(key, needs))
     context = jax.ShapeDtypeStruct((*spec.context_shape, *shape), jnp.float32)
-
-    def tried(what: str, function: Callable[..., Any], *args: Any) -> Any:
-        try:
-            return jax.eval_shape(function, *args), None
-        except Exception as error:
-            return None, f"{what} {where} {_said(error)}"
-
-    def begin() -> Any:
-        return policy.reserve(policy.init(key, spec, shape), ROUNDS)
-
-    state, problem = tried("init", begin)
+    state, problem = _tried(where, "init", lambda: policy.reserve(policy.init(key, spec), ROUNDS))
     if problem:
         yield problem
         return
@@ -402,55 +399,73 @@ def _kinds(policy: Policy, spec: Spec, shape: tuple[int, ...], where: str) -> Fi
     if loose:
         yield f"init {where} puts a {loose[0]} into the state: use arrays only."
         return
-    acted, problem = tried("act", lambda s, c: policy.act(key, s, c), state, context)
+    drawn, problem = _tried(where, "draw", policy.draw, noise.draw, state)
+    change = None if problem else _changed(state, drawn)
+    if problem or change is not None:
+        yield problem or f"draw {where} {change}."
+        return
+    arm, problem = _tried(where, "choose", policy.choose, noise.choose, state, context)
     if problem:
         yield problem
         return
-    if not isinstance(acted, tuple) or len(acted) != 2:
-        yield f"act {where} returns {_kind(acted)}: return the arm and the state."
-        return
-    arm, after = acted
     if not jnp.issubdtype(getattr(arm, "dtype", float), jnp.integer):
-        yield f"act {where} returns an arm of type {_kind(arm)}: use a whole number, of int32."
+        yield f"choose {where} returns {_kind(arm)}: return the arm, a whole number of int32."
         return
     if arm.shape != shape:
-        yield f"act {where} returns an arm of shape {arm.shape}: it must be {shape}."
-        return
-    if (change := _changed(state, after)) is not None:
-        yield f"act {where} {change}."
+        yield f"choose {where} returns an arm of shape {arm.shape}: it must be {shape}."
         return
     number = jax.ShapeDtypeStruct(shape, jnp.float32)
     whole = jax.ShapeDtypeStruct(shape, arm.dtype)
-    learned, problem = tried("update", policy.update, state, context, whole, number)
+    learned, problem = _tried(where, "update", policy.update, state, context, whole, number)
+    change = None if problem else _changed(state, learned)
+    if problem or change is not None:
+        yield problem or f"update {where} {change}."
+        return
+    yield from _report_kinds(policy, spec, state, where)
+
+
+def _are_needs(needs: Any) -> bool:
+    def allowed(amount: Any) -> bool:
+        return amount == "key" or (isinstance(amount, int) and amount >= 0)
+
+    return isinstance(needs, Needs) and all(map(allowed, needs))
+
+
+def _any_key(spec: Spec) -> Any:
+    if not spec.lanes:
+        return generator.key(0)
+    return LaneKeys(keys=seed_keys(seed_array(range(spec.lanes[0])), AGENT), settings=1)
+
+
+def _tried(where: str, what: str, function: Callable[..., Any], *args: Any) -> Any:
+    """What a function would return, and a sentence where it fails."""
+    try:
+        return jax.eval_shape(function, *args), None
+    except Exception as error:
+        return None, f"{what} {where} {_said(error)}"
+
+
+def _report_kinds(policy: Policy, spec: Spec, state: Any, where: str) -> Findings:
+    report, problem = _tried(where, "report", policy.report, state)
     if problem:
         yield problem
         return
-    if (change := _changed(state, learned)) is not None:
-        yield f"update {where} {change}."
+    if not isinstance(report, Report):
+        yield f"report {where} returns {_kind(report)}: return a Report."
         return
-    probe, problem = tried("probe", policy.probe, state)
-    if problem or getattr(probe, "shape", None) != shape:
-        yield problem or f"probe {where} returns {_kind(probe)}: it must be one number per chain."
-    health, problem = tried("health", policy.health, state)
-    if problem:
-        yield problem
-    elif not isinstance(health, dict):
-        yield f"health {where} returns {_kind(health)}: return a dictionary of numbers."
+    finite, health = report.finite, cast("Any", report.health)
+    if getattr(finite, "shape", None) != spec.lanes or finite.dtype != bool:
+        yield f"report {where} has {_kind(finite)} as finite: give one truth value per chain."
+    if not isinstance(health, dict):
+        yield f"report {where} has {_kind(health)} as health: give a dictionary of numbers."
     else:
         for name, value in health.items():
-            if getattr(value, "shape", None) != shape:
-                yield f"health {where} has {_kind(value)} as '{name}': give one number per chain."
-    drawn, problem = tried("redraw", lambda s: policy.redraw(key, s), state)
-    if problem:
-        yield problem
-    elif drawn is not None:
-        expected = (spec.parameters, *shape)
-        if getattr(drawn[0], "shape", None) != expected:
-            yield f"redraw {where} returns parameters of {_kind(drawn[0])}: it must be {expected}."
-        elif (change := _changed(state, drawn[1])) is not None:
-            yield f"redraw {where} {change}."
-    if has_method(policy, "noise") != has_method(policy, "decide"):
-        yield "noise and decide belong together: define both, or neither."
+            if getattr(value, "shape", None) != spec.lanes:
+                yield f"report {where} has {_kind(value)} as '{name}': give one number per chain."
+    expected = (spec.parameters, *spec.lanes)
+    parameters = report.parameters
+    if parameters is not None and getattr(parameters, "shape", None) != expected:
+        yield f"report {where} has {_kind(parameters)} as parameters: it must be {expected}."
 
 
 def _kind(value: Any) -> str:
@@ -473,26 +488,25 @@ def _changed(before: Any, after: Any) -> str | None:
 
 
 def check_play(case: AgentCase, problem: str) -> Findings:
-    """Arms that there are, a finite probe, and the shapes of everything that comes out."""
+    """Arms that there are, sound chains, and the shapes of everything that comes out."""
     spec = case.problems[problem].spec
     for live, shape in ((True, ()), (False, (3,))):
         out = case.played(problem, SEEDS[:1] if live else SEEDS, live)
         outside = out.arms[(out.arms < 0) | (out.arms >= spec.arms)]
         if outside.size:
-            yield f"act plays arm {outside[0]} of {spec.arms}: arms are 0 to {spec.arms - 1}."
+            yield f"choose plays arm {outside[0]} of {spec.arms}: arms are 0 to {spec.arms - 1}."
             return
-        if out.arms.shape != (ROUNDS, *shape) or out.probe.shape != shape:
-            yield f"arms and probe have shapes {out.arms.shape[1:]} and {out.probe.shape}."
+        finite = out.report.finite
+        if out.arms.shape != (ROUNDS, *shape) or finite.shape != shape:
+            yield f"arms and finite have shapes {out.arms.shape[1:]} and {finite.shape}."
             return
-        if not np.all(np.isfinite(out.probe)):
-            yield f"probe is {shown(np.asarray(out.probe).tolist())} after {ROUNDS} healthy rounds."
+        if not np.all(finite):
+            yield f"report says after {ROUNDS} healthy rounds that the chain is not finite."
             return
-        if not all(value.shape == shape for value in out.health.values()):
+        if not all(value.shape == shape for value in out.report.health.values()):
             yield "health has other shapes than one number per chain."
         if not all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(out.state)):
             yield "the state holds something that is no array."
-        if out.draw is not None and out.draw[0].shape != (spec.parameters, *shape):
-            yield f"redraw returns parameters of shape {out.draw[0].shape}."
 
 
 def check_live(case: AgentCase, problem: str) -> Findings:
@@ -500,14 +514,25 @@ def check_live(case: AgentCase, problem: str) -> Findings:
     among = case.played(problem, SEEDS)
     alone = case.played(problem, SEEDS[:1], live=True)
     same = np.array_equal(alone.arms, among.arms[:, 0])
-    if not same or not np.allclose(alone.probe, among.probe[0], rtol=1e-4, atol=1e-5):
+    if not same or not _close(alone.report, among.report):
         yield "a live decision differs from that of the same chain among others."
+
+
+def _close(alone: Report, among: Report) -> bool:
+    """Whether the report of a live agent is that of the first chain, but for rounding."""
+    pairs = zip(jax.tree.leaves(alone), jax.tree.leaves(among), strict=True)
+    return all(np.allclose(one, many[..., 0], rtol=1e-4, atol=1e-5) for one, many in pairs)
+
+
+def _first_chains_equal(one: Report, other: Report) -> bool:
+    pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+    return all(np.array_equal(a[..., 0], b[..., 0]) for a, b in pairs)
 
 
 def check_apart(case: AgentCase, problem: str) -> Findings:
     """The same program with other neighbours: bit for bit the same chain."""
     a, b = case.played(problem, SEEDS), case.played(problem, (0, 8, 9))
-    same = np.array_equal(a.arms[:, 0], b.arms[:, 0]) and np.array_equal(a.probe[0], b.probe[0])
+    same = np.array_equal(a.arms[:, 0], b.arms[:, 0]) and _first_chains_equal(a.report, b.report)
     for left, right in zip(jax.tree.leaves(a.state), jax.tree.leaves(b.state), strict=True):
         if (
             left.shape[-1:] == (3,)
@@ -518,46 +543,12 @@ def check_apart(case: AgentCase, problem: str) -> Findings:
     if not same:
         yield "a chain depends on its neighbours: keep the lanes apart."
     if _uses_numbers(case, problem) and np.array_equal(a.arms[:, 1:], b.arms[:, 1:]):
-        yield "other seeds play the same arms: use the key of act and the rewards of update."
+        yield "other seeds play the same arms: use the noise of choose and the rewards of update."
 
 
 def _uses_numbers(case: AgentCase, problem: str) -> bool:
     """Whether more than one arm is ever played: else seeds cannot differ."""
     return len(np.unique(case.played(problem, SEEDS).arms)) > 1
-
-
-def check_twins(case: AgentCase, problem: str) -> Findings:
-    """What the engine calls instead of `act` decides as `act` does."""
-    spec, policy = case.problems[problem].spec, case.policy
-    if not has_method(policy, "noise") and not has_method(policy, "arm_of_draw"):
-        return
-    state = case.played(problem, SEEDS[:1], live=True).state
-    context = case.block(problem, SEEDS[:1]).contexts[0, ..., 0]
-    keys = jax.random.split(generator.key(5), 6)
-    if has_method(policy, "noise"):
-
-        def ahead(key: Any) -> Any:
-            return policy.decide(policy.noise(key, spec), state, context)[0]
-
-        if not _same_arms(policy, state, context, keys, ahead):
-            yield "decide with the numbers of noise plays other arms than act with the same key."
-    if has_method(policy, "arm_of_draw"):
-
-        def drawn(key: Any) -> Any:
-            redrawn = policy.redraw(key, state)
-            assert redrawn is not None
-            return policy.arm_of_draw(redrawn[1], context)
-
-        if not _same_arms(policy, state, context, keys, drawn):
-            yield "arm_of_draw after redraw plays other arms than act with the same key."
-
-
-def _same_arms(policy: Policy, state: Any, context: Any, keys: Any, other: Any) -> bool:
-    @functools.partial(jax.jit, compiler_options=_quick())
-    def both(key: Any) -> Any:
-        return policy.act(key, state, context)[0], other(key)
-
-    return all(int(one) == int(two) for one, two in map(both, keys))
 
 
 def check_pure(case: AgentCase, problem: str) -> Findings:
@@ -635,7 +626,7 @@ def check_sweep(case: AgentCase, problem: str) -> Findings:
     testbed = case.problems[problem]
     before = set(compiling._programs)
     swept = simulate(testbed, variants, rounds=ROUNDS, seeds=SEEDS, workers=1)
-    if sum(key[0] is _play for key in set(compiling._programs) - before) > 1:
+    if sum(isinstance(key[0], Player) for key in set(compiling._programs) - before) > 1:
         yield "a sweep over its numbers is more than one program: let none of them shape it."
     for g, variant in enumerate(variants):
         alone = simulate(testbed, variant, rounds=ROUNDS, seeds=SEEDS, workers=1)

@@ -17,7 +17,8 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Needs, Policy
 from feelgood.core.spec import Layout, Spec
 from feelgood.core.testbed import Testbed
-from feelgood.engine.device import GIB, memory_limit, on_accelerator, usable_cores
+from feelgood.engine import device
+from feelgood.engine.device import GIB
 from feelgood.engine.environment import block_length
 from feelgood.numerics import generator
 
@@ -67,7 +68,7 @@ class Plan:
 
 def layout_of(chains: int, settings: int) -> Layout:
     """The layout of so many chains in one program on this device; a single one has no lanes."""
-    accelerator = on_accelerator()
+    accelerator = device.on_accelerator()
     return Layout(
         chains=0 if chains == 1 else chains,
         settings=settings,
@@ -117,11 +118,11 @@ def make_plan(
     """The plan for `settings` × `seeds` chains of this agent."""
     spec = testbed.spec
     hints = policy.hints(spec)
-    size, limit = chain_bytes(policy, spec, rounds), memory_limit()
-    if on_accelerator():
+    size, limit = chain_bytes(policy, spec, rounds), device.memory_limit()
+    if device.on_accelerator():
         groups, workers = that_fit(size, limit, settings, seeds, notify), 1
     else:
-        wanted = usable_cores() if workers is None else workers
+        wanted = device.usable_cores() if workers is None else workers
         groups, workers = on_cores(hints.alone, size, limit, settings, seeds, wanted, notify)
     first = groups[0]
     layout = layout_of(first.chains, len(first.settings))
