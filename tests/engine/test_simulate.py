@@ -21,7 +21,7 @@ from feelgood.agents import LinTS, Uniform
 from feelgood.agents.thompson import Thompson
 from feelgood.core.policy import Hints, Needs
 from feelgood.core.testbed import Testbed
-from feelgood.engine import compiling, device
+from feelgood.engine import compiling, device, group
 from feelgood.engine.environment import environment
 from feelgood.engine.loop import REPEATED_DRAWS
 from feelgood.engine.plan import on_cores
@@ -185,7 +185,7 @@ def test_results_do_not_depend_on_workers_or_on_how_the_run_is_cut(
     reference = simulate(TINY, agent, rounds=60, seeds=range(4), workers=1)
     for workers in (2, 4):
         same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=workers))
-    monkeypatch.setattr(engine, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
+    monkeypatch.setattr(group, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
     same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=1))
     for block in (25, 7):
         monkeypatch.setattr("feelgood.engine.environment.MAX_BLOCK", block)
