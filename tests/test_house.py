@@ -49,7 +49,6 @@ LONG_FUNCTIONS: dict[str, str] = {
     "report/charts/curves.py curves_panel": MEND,
     "samplers/blocks.py run_steps": MEND,
     "studies/execute.py execute": MEND,
-    "testbeds/rows.py from_arrays": MEND,
 }
 
 #: Public names that two modules define. Commands need no entry: a command is called what it does.
@@ -69,7 +68,6 @@ SHARED_NAMES: dict[str, str] = {
     "Force": MEND,
     "GROWTH_STEPS": MEND,
     "LEVEL": MEND,
-    "MAX_ROUNDS": MEND,
     "MEASURES": MEND,
     "Metric": MEND,
     "POINTS": MEND,
@@ -90,13 +88,10 @@ SHARED_NAMES: dict[str, str] = {
     "Values": MEND,
     "Verdict": MEND,
     "WRITTEN_OUT": MEND,
-    "check_kinds": MEND,
-    "check_name": MEND,
     "choose": MEND,
     "compare": MEND,
     "compose": MEND,
     "in_words": MEND,
-    "load": MEND,
     "main": "the entry point of a program: the command line, and a worker's own process",
     "normal": MEND,
     "parse": MEND,

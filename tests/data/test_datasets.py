@@ -29,9 +29,10 @@ from typer.testing import CliRunner
 from feelgood import FeelgoodError
 from feelgood.cli.commands import app
 from feelgood.data import datasets, fetching
-from feelgood.data.datasets import DATASETS, DataAbsent, arrays_digest, data_folder
+from feelgood.data.catalogue import DATASETS, Original
+from feelgood.data.datasets import DataAbsent, arrays_digest, data_folder
 from feelgood.data.fetching import download, fetch
-from feelgood.data.originals import RECIPES, Original, uncompress
+from feelgood.data.formats import uncompress
 
 #: Three telescope events, and what becomes of them.
 MAGIC = b"1.5,2,3,4,5,6,7,8,9,10,g\n0,0,0,0,0,0,0,0,0,-0.25,h\n9,8,7,6,5,4,3,2,1,0,g\n"
@@ -141,11 +142,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch, server: Server) -> Callable[..., None]
     """Makes `magic` a dataset of three rows whose homes are paths of the server."""
 
     def set_homes(*paths: str, sha: str | None = sha256(MAGIC)) -> None:
-        entry = dataclasses.replace(DATASETS["magic"], digest=arrays_digest(ARRAYS, ("X", "y")))
-        monkeypatch.setitem(DATASETS, "magic", entry)
         original = Original("magic04.data", tuple(map(server.url, paths)), sha)
-        recipe = dataclasses.replace(RECIPES["magic"], originals=(original,))
-        monkeypatch.setitem(RECIPES, "magic", recipe)
+        digest = arrays_digest(ARRAYS, ("X", "y"))
+        entry = dataclasses.replace(DATASETS["magic"], digest=digest, originals=(original,))
+        monkeypatch.setitem(DATASETS, "magic", entry)
 
     return set_homes
 
@@ -160,7 +160,7 @@ def test_a_dataset_is_fetched_checked_converted_and_found(
     path = fetch("magic")
     assert path == tmp_path / "cache" / "data" / "magic.npz" == datasets.find("magic")
     assert [p.name for p in path.parent.iterdir()] == ["magic.npz"], "nothing is left behind"
-    for name, array in datasets.load("magic").items():
+    for name, array in datasets.load_dataset("magic").items():
         if name in ARRAYS:
             np.testing.assert_array_equal(array, ARRAYS[name])
             assert array.dtype == ARRAYS[name].dtype
@@ -175,7 +175,7 @@ def test_nothing_is_downloaded_without_being_asked(
 ) -> None:
     tiny("magic")
     with pytest.raises(DataAbsent) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     assert str(caught.value) == (
         "the dataset magic is not on this machine: run 'feelgood data fetch magic', "
         "or set FEELGOOD_DATA to a folder that holds magic.npz."
@@ -291,7 +291,7 @@ def bombs(folder: Path) -> dict[str, str]:
     """Published files that are small and unpack to far too much: the dataset of each."""
     much = bytes(5 * MEBIBYTE)
     packed = gzip.compress(b"1," * (65 * MEBIBYTE), 1)
-    for file in ("covtype.data.gz", *(o.file for o in RECIPES["mnist"].originals)):
+    for file in ("covtype.data.gz", *(o.file for o in DATASETS["mnist"].originals)):
         # Parts of a gzip file are read one after the other.
         (folder / file).write_bytes(packed)
     with zipfile.ZipFile(folder / "RCdata.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -338,10 +338,9 @@ def test_an_archive_is_written_whole_or_not_at_all(
 
 
 def test_homes_are_public_and_encrypted() -> None:
-    assert RECIPES.keys() == DATASETS.keys()
-    for name, recipe in RECIPES.items():
-        for original in recipe.originals:
-            assert original.urls or recipe.by_hand, name
+    for name, entry in DATASETS.items():
+        for original in entry.originals:
+            assert original.urls or entry.by_hand, name
             assert all(url.startswith("https://") for url in original.urls)
             assert original.sha256 is None or re.fullmatch("[0-9a-f]{64}", original.sha256)
     with pytest.raises(FeelgoodError, match="jester cannot be downloaded as it is: download https"):
@@ -367,7 +366,7 @@ def test_the_users_folder_comes_before_the_cache(
         [name for name in DATASETS if name != "magic"],
     )
     with pytest.raises(FeelgoodError, match=f"the dataset adult is not in {tmp_path}"):
-        datasets.load("adult")
+        datasets.load_dataset("adult")
 
 
 def test_a_wrong_file_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,20 +375,20 @@ def test_a_wrong_file_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
     remedy = "replace the file, or unset FEELGOOD_DATA."
     fetching.write_archive(path, ARRAYS)
     with pytest.raises(FeelgoodError) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     assert str(caught.value) == (f"{path} is not the dataset magic (its hash is another): {remedy}")
     fetching.write_archive(path, {"X": ARRAYS["X"]})
     with pytest.raises(FeelgoodError) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     assert str(caught.value) == f"{path} holds no array y: {remedy}"
     path.write_bytes(b"PK\x03\x04 no archive")
     with pytest.raises(FeelgoodError, match=f"{re.escape(str(path))} cannot be read"):
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     path.rename(datasets.fetched_folder().parent.parent / "magic.npz")
     fetching.write_archive(datasets.fetched_folder() / "magic.npz", ARRAYS)
     (tmp_path / "magic.npz").unlink()
     with pytest.raises(FeelgoodError, match="fetch it again with 'feelgood data fetch magic --fo"):
-        datasets.load("magic")
+        datasets.load_dataset("magic")
 
 
 def packed(members: dict[str, bytes]) -> bytes:
@@ -444,7 +443,7 @@ def test_files_that_are_something_else_are_one_sentence(
     path = tmp_path / "magic.npz"
     path.write_bytes(content)
     with pytest.raises(FeelgoodError) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     remedy = "replace the file, or unset FEELGOOD_DATA."
     allowed = [f"{path} cannot be read ({one}): {remedy}" for one in reason.split("|")]
     assert str(caught.value) in allowed
@@ -633,7 +632,7 @@ def data(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
     if REAL is None or not (REAL / DATASETS[name].file).is_file():
         pytest.skip(f"{DATASETS[name].file} is not here: set FEELGOOD_DATA to its folder")
     monkeypatch.setenv("FEELGOOD_DATA", str(REAL.absolute()))
-    return datasets.load(name)
+    return datasets.load_dataset(name)
 
 
 COUNTS = {
@@ -756,21 +755,21 @@ def test_converters_give_the_same_arrays(
     """Publisher's files made from the arrays, and arrays made from those: bit for bit the same."""
     monkeypatch.delenv("FEELGOOD_DATA")
     files = published(name, data)
-    assert files.keys() == {original.file for original in RECIPES[name].originals}
-    for original in RECIPES[name].originals:
+    assert files.keys() == {original.file for original in DATASETS[name].originals}
+    for original in DATASETS[name].originals:
         (tmp_path / original.file).write_bytes(files[original.file])
         if name in SAME_BYTES or original.file == "shuttle.tst":
             assert sha256(files[original.file]) == original.sha256
     fetch(name, given=tmp_path)
-    made = datasets.load(name)
+    made = datasets.load_dataset(name)
     assert set(DATASETS[name].arrays) <= made.keys()
     for array, values in made.items():
         np.testing.assert_array_equal(values, data[array], strict=values.dtype.kind != "U")
 
 
 def test_damaged_originals_are_refused(tmp_path: Path) -> None:
-    for name, recipe in RECIPES.items():
-        for original in recipe.originals:
+    for name, entry in DATASETS.items():
+        for original in entry.originals:
             (tmp_path / original.file).write_bytes(b"nonsense\n")
         with pytest.raises(FeelgoodError, match=f"{name} cannot be made of|are not the files"):
             fetch(name, given=tmp_path)

@@ -16,13 +16,14 @@ from scipy import stats
 from feelgood import TESTBEDS, FeelgoodError, Spec, Testbed
 from feelgood.agents import LinTS, Uniform
 from feelgood.core.registry import Registry
-from feelgood.data.datasets import DataAbsent, load
+from feelgood.data.datasets import DataAbsent, load_dataset
+from feelgood.data.financial import portfolio_weights
+from feelgood.data.formats import ordinal
 from feelgood.engine.environment import environment
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Classification, Payoffs
-from feelgood.testbeds.financial import portfolio_weights
+from feelgood.testbeds.contexts import encode
 from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
-from feelgood.testbeds.tables import encode, ordinal
 
 LEVEL = 1e-6
 
@@ -500,7 +501,7 @@ def first_rows(testbed: Any, count: int = 200) -> np.ndarray:
 
 def test_adult_as_numpy_would_encode_it() -> None:
     paper, standard = built("adult"), built("adult", preprocess="standard")
-    data = load("adult")
+    data = load_dataset("adult")
     columns: dict[str, np.ndarray] = {}
     for kind in ("num", "cat"):
         names = data[f"{kind}_names"].tolist()
@@ -519,7 +520,7 @@ def test_adult_as_numpy_would_encode_it() -> None:
 
 def test_covertype_standardises_ten_columns_and_leaves_the_flags() -> None:
     testbed = built("covertype", preprocess="standard")
-    x = load("covertype")["X"].astype(np.float64)
+    x = load_dataset("covertype")["X"].astype(np.float64)
     expected = np.hstack([standardised(x[:, :10])[:200], x[:200, 10:]])
     np.testing.assert_allclose(first_rows(testbed), unit(expected), atol=1e-5)
 
@@ -543,7 +544,7 @@ def test_risky_mushrooms_pay_as_the_text_says() -> None:
 
 def test_jester_rewards_are_the_ratings_of_eight_jokes() -> None:
     testbed = built("jester")
-    ratings = load("jester")["X40"] / 100
+    ratings = load_dataset("jester")["X40"] / 100
     contexts, _, means = environment(testbed, [0], 50)
     seen = {tuple(row) for row in np.rint(ratings[:, 32:] * 100).tolist()}
     assert {tuple(row) for row in np.rint(means[..., 0] * 1000).tolist()} <= seen
@@ -559,14 +560,14 @@ def test_financial_portfolios_are_fixed_combinations_of_length_one() -> None:
     np.testing.assert_allclose(np.linalg.norm(weights, axis=0), 1)
     # numpy's legacy generator is frozen: these weights are part of the definition.
     np.testing.assert_allclose(weights[0, :3], [0.040265, 0.226853, 0.077221], atol=1e-6)
-    x = load("financial")["X"]
+    x = load_dataset("financial")["X"]
     np.testing.assert_allclose(testbed.payoffs, (x / x.std(axis=0)) @ weights, rtol=1e-4, atol=1e-5)
     assert not np.allclose(testbed.payoffs, other.payoffs)
 
 
 def test_restaurant_rewards_are_the_best_ratings() -> None:
     testbed = built("restaurant")
-    data = load("restaurant")
+    data = load_dataset("restaurant")
     users = data["userprofile"][:, 0].tolist()
     places = sorted({int(place) for place in data["rating_final"][:, 1]})
     payoffs = np.asarray(testbed.payoffs)
@@ -579,7 +580,7 @@ def test_restaurant_rewards_are_the_best_ratings() -> None:
 def test_what_chance_and_one_place_cost_on_restaurant() -> None:
     """The figures that docs/datasets.md and the reason beside the published numbers give."""
     liked = np.asarray(built("restaurant").payoffs)
-    ratings = load("restaurant")["rating_final"]
+    ratings = load_dataset("restaurant")["rating_final"]
     rated = len({user for user, rating in ratings[:, [0, 2]].tolist() if rating != "0"})
     paid = (ratings[:, 2] != "0").sum()
 

@@ -197,6 +197,11 @@ BAD_NAMES = [
     ("wheel-0", r"wheel-0\.delta = '0' is not allowed: use a finite number above 0 and at most 1"),
     ("wheel-1.5", r"wheel-1\.5\.delta = '1\.5' is not allowed"),
     ("linear-", "unknown testbed 'linear-': did you mean 'linear-"),
+    ("linear-020", "unknown testbed 'linear-020': did you mean 'linear-20'"),
+    ("linear-060", "unknown testbed 'linear-060': did you mean 'linear-60'"),
+    ("linear-20.0", r"unknown testbed 'linear-20\.0': did you mean 'linear-20'"),
+    ("wheel-0.50", r"unknown testbed 'wheel-0\.50': did you mean 'wheel-0\.5'"),
+    ("wheel-00.5", r"unknown testbed 'wheel-00\.5': did you mean 'wheel-0\.5'"),
     ("linear--20", "unknown testbed 'linear--20': did you mean 'linear-20'"),
 ]
 
