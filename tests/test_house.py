@@ -53,14 +53,11 @@ LONG_FUNCTIONS: dict[str, str] = {
 
 #: Public names that two modules define. Commands need no entry: a command is called what it does.
 SHARED_NAMES: dict[str, str] = {
-    "BATCH": MEND,
     "Batch": MEND,
     "CHUNK": MEND,
     "COLUMNS": MEND,
-    "COSTS": MEND,
     "Comparison": MEND,
     "Cost": MEND,
-    "DATASETS": MEND,
     "DIGEST": MEND,
     "DISTANCES": MEND,
     "DRAWS": MEND,
@@ -69,22 +66,17 @@ SHARED_NAMES: dict[str, str] = {
     "GROWTH_STEPS": MEND,
     "LEVEL": MEND,
     "MEASURES": MEND,
-    "Metric": MEND,
     "POINTS": MEND,
     "PREFIX": MEND,
     "Played": MEND,
-    "Preset": MEND,
     "Progress": MEND,
-    "ROUNDS": MEND,
     "Report": MEND,
-    "Row": MEND,
     "Rows": MEND,
     "SCHEDULES": MEND,
     "SHARE": MEND,
     "SHOWN": MEND,
     "STARTS": MEND,
     "Table": MEND,
-    "Tuning": MEND,
     "Values": MEND,
     "Verdict": MEND,
     "WRITTEN_OUT": MEND,
@@ -102,11 +94,9 @@ SHARED_NAMES: dict[str, str] = {
 
 #: Files of the same name in two rooms. A file of `cli` is called after its command.
 SHARED_FILES: dict[str, str] = {
-    "neural.py": MEND,
     "running.py": MEND,
     "settings.py": MEND,
     "spec.py": MEND,
-    "tables.py": MEND,
 }
 
 #: Folders of tests that are no rooms, and rooms without tests of their own.

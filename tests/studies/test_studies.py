@@ -24,8 +24,8 @@ from feelgood.core.parquet import read_parquet
 from feelgood.core.protocols import AGENTS, TESTBEDS
 from feelgood.data import datasets
 from feelgood.engine.results import AgentResult
+from feelgood.paper.published_rows import rows
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import rows
 from feelgood.studies import (
     Cell,
     Store,
