@@ -59,7 +59,7 @@ def test_linear_contexts_parameters_and_noise_have_their_laws() -> None:
     noise = (rewards - means)[:, 0].reshape(1, -1)
     off = np.corrcoef(np.vstack([flat, noise])) - np.eye(5)
     assert np.abs(off).max() < 5 / np.sqrt(seeds * rounds)
-    # The means are linear in the context, with one block an arm, θ ~ N(0, 1).
+    # The means are linear in the context, with one block per arm, θ ~ N(0, 1).
     theta = []
     for seed in range(seeds):
         x, _, mean = sides(block, seed)
@@ -125,7 +125,7 @@ def test_logistic_rewards_are_bernoulli_with_the_mean_they_say() -> None:
     # One uniform serves all arms of a round, so within a round the larger mean never loses.
     order = np.argsort(means, axis=1)
     assert (np.diff(np.take_along_axis(rewards, order, axis=1), axis=1) >= 0).all()
-    # For independent draws take one arm a round, a different one each time.
+    # For independent draws take one arm per round, a different one each time.
     arm = np.arange(200)[:, None, None] % 4
     rewards, means = (np.take_along_axis(x, arm, axis=1) for x in (rewards, means))
     edges = np.quantile(means, np.linspace(0, 1, 11))

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple, get_args
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood.core.errors import FeelgoodError, shown
@@ -63,7 +62,6 @@ class OwnTable(NamedTuple):
 
     name: str
     called: str
-    columns: np.ndarray
     table: ContextTable
     horizon: int
 
@@ -90,4 +88,4 @@ def own_table(
     columns = as_array(owner, "features", features)
     table = encode(owner, columns, kinds, preprocess, bool(intercept))
     tell_constant_columns(owner, columns, kinds, bool(intercept), notify)
-    return OwnTable(owner, called, columns, table, rounds)
+    return OwnTable(owner, called, table, rounds)

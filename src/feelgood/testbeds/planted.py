@@ -13,7 +13,7 @@ from feelgood.numerics import generator, lanes
 
 
 class PlantedState(NamedTuple):
-    """The true parameters, one column an arm."""
+    """The true parameters, one column per arm."""
 
     theta: Float[Array, "dim arms"]
 

@@ -1,7 +1,7 @@
 """A shuffle of any number of rows that is computed, not stored.
 
 Row t of a shuffled dataset is wanted inside a compiled program, for many seeds at once. Stored
-orders would cost a sort and N numbers a seed (232 MB for 100 seeds of covertype). Instead each
+orders would cost a sort and N numbers per seed (232 MB for 100 seeds of covertype). Instead each
 round's row is computed by a small keyed bijection of 0 … N − 1.
 """
 
