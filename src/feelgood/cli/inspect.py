@@ -106,8 +106,8 @@ def doctor() -> None:
 
     import jax
 
-    from feelgood.core.folders import cache_folder
     from feelgood.data.datasets import availability
+    from feelgood.engine.compiling import cache_folder
     from feelgood.engine.grouping import usable_cores
 
     out = Console(highlight=False, soft_wrap=True)

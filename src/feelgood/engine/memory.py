@@ -2,11 +2,11 @@
 
 import math
 import os
+import sys
 
 import jax
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.telling import tell_user
 from feelgood.targets.history import on_accelerator
 
 #: The share of the memory that chains may take: programs need room for their own work.
@@ -14,9 +14,6 @@ SHARE = 0.8
 GIB = 2**30
 #: Names the GiB that chains may take, where the device is shared or the estimate is wrong.
 VARIABLE = "FEELGOOD_MEMORY"
-
-#: The old name, until nobody imports it from here.
-say = tell_user
 
 
 def memory_limit() -> int | None:
@@ -58,3 +55,8 @@ def chains_that_fit(chain_bytes: int, wanted: int, limit: int | None) -> int:
             "arms or features."
         )
     return min(wanted, limit // chain_bytes)
+
+
+def say(sentence: str) -> None:
+    """Tell the user something that is no error."""
+    print(f"feelgood: {sentence}", file=sys.stderr, flush=True)

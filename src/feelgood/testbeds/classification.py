@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
+from feelgood.core.notices import print_notice
 from feelgood.core.settings import setting
 from feelgood.core.spec import Spec
-from feelgood.core.telling import tell_user
 from feelgood.numerics import lanes
 from feelgood.testbeds.checks import (
     MAX_HORIZON,
@@ -43,7 +43,7 @@ class Classification(DatasetBandit):
         horizon: Any = 10_000,
         name: Any = None,
         arm_names: Any = None,
-        notify: Any = tell_user,
+        notify: Any = print_notice,
     ) -> "Classification":
         """A testbed from arrays.
 

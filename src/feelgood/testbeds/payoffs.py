@@ -6,9 +6,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
+from feelgood.core.notices import print_notice
 from feelgood.core.settings import setting
 from feelgood.core.spec import Likelihood, Spec
-from feelgood.core.telling import tell_user
 from feelgood.testbeds.checks import MAX_HORIZON, check_arm_names, check_payoffs
 from feelgood.testbeds.dataset_bandit import DatasetBandit, own_table
 
@@ -36,7 +36,7 @@ class Payoffs(DatasetBandit):
         horizon: Any = 10_000,
         name: Any = None,
         arm_names: Any = None,
-        notify: Any = tell_user,
+        notify: Any = print_notice,
     ) -> "Payoffs":
         """A testbed from arrays: what each arm pays for each row.
 

@@ -3,6 +3,6 @@
 import sys
 
 
-def tell_user(sentence: str) -> None:
-    """Write one sentence to the standard error."""
+def print_notice(sentence: str) -> None:
+    """Tell the user something that is no error."""
     print(f"feelgood: {sentence}", file=sys.stderr, flush=True)
