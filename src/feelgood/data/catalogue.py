@@ -50,7 +50,7 @@ class Original:
 class Dataset:
     """One dataset: what proves that a file holds it, and how to make it of published files.
 
-    An archive is right if its bytes have `sha256`, or else if its `arrays` have `digest`: archives
+    An archive is right if its bytes have `sha256`, or else if its `arrays` have `digest`. Archives
     that are made here from the original files may be compressed in another way. What `convert`
     makes is kept only if it has that digest. Originals with `by_hand` cannot be downloaded.
     """

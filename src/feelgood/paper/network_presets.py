@@ -1,6 +1,6 @@
 """The paper's settings of the agents with a network, for every dataset.
 
-Where the table of the reading gives no batch, one of 256 stands for the whole history: the
+Where the table of the reading gives no batch, one of 256 stands for the whole history. Its
 gradient is that of the whole history on average, at a cost that does not grow.
 """
 

@@ -3,7 +3,7 @@
 The paper: "each method chooses the better of a fully connected two-layer MLP (width 100) and
 four-layer MLP (width 50)". Its layers count the output, as its released settings show. How it
 chose is not said. Here every agent has the same budget on every data set: the same rounds over
-the same seeds for both networks, and none of those seeds is used again for the comparison.
+the same seeds for both networks. None of those seeds is used again for the comparison.
 """
 
 import dataclasses

@@ -32,7 +32,7 @@ def shuffled_row(order: UInt32[Array, " words"], t: Int[Array, ""], rows: int) -
     """The row of round `t`: each pass over the rows meets every one once, in its own order.
 
     A place is written as two digits in base ⌈√rows⌉ and goes through a Feistel network, which is
-    a bijection whatever its keys; a result past the last row goes through it again (Black and
+    a bijection whatever its keys. A result past the last row goes through it again (Black and
     Rogaway, Ciphers with Arbitrary Finite Domains, 2002). For many bases such a network makes
     even permutations only, so half of the shuffles exchange the first two places before.
     """

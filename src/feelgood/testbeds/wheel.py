@@ -18,7 +18,7 @@ class Wheel(Testbed):
     Contexts are uniform in the unit disc. Arm 0 pays μ₁ everywhere. Arms 1 to 4 pay μ₂, except
     that where ‖x‖ > δ the arm of x's quadrant (counted clockwise from x₁, x₂ > 0) pays μ₃. All
     rewards have Gaussian noise. Closed forms per round: the best arm's mean is
-    δ² μ₁ + (1 − δ²) μ₃, so "always arm 0" regrets (1 − δ²)(μ₃ − μ₁) and a uniform agent
+    δ² μ₁ + (1 − δ²) μ₃. So "always arm 0" regrets (1 − δ²)(μ₃ − μ₁), and a uniform agent
     0.8 δ² (μ₁ − μ₂) + (1 − δ²)(μ₃ − (μ₁ + 3μ₂ + μ₃)/5).
     """
 
