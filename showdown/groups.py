@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.paper.tables import TITLES
+from feelgood.paper.published_rows import TITLES
 from feelgood.report import charts
 from feelgood.report.tables import Comparison, Verdict, to_markdown
 from feelgood.stats.statistics import rank_results

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from feelgood.paper.published import all_published
-from feelgood.paper.tables import TITLES, to_row
+from feelgood.paper.published_rows import TITLES, to_row
 from feelgood.report.tables import LEVEL, Comparison, Verdict, compare_row
 from showdown.book import Book, grid, items, section
 from showdown.effects import number

@@ -21,7 +21,7 @@ from feelgood.core.spec import Layout
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import chains_that_fit, that_fit
 from feelgood.paper import preset_settings
-from feelgood.paper.neural import DATASETS
+from feelgood.paper.network_presets import NETWORK_PRESETS
 from feelgood.samplers import LMC, MALA
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
@@ -331,7 +331,7 @@ def test_kernels_refuse_batches_that_are_not_theirs() -> None:
 @pytest.mark.parametrize("name", NEURAL)
 def test_presets_fit_their_agents(name: str) -> None:
     entry = AGENTS[name]
-    for testbed in (*DATASETS, "digits", "linear-20"):
+    for testbed in (*NETWORK_PRESETS, "digits", "linear-20"):
         values = preset_settings("paper", name, testbed, Spec(arms=2, dim=14), 10_000)
         entry.build({key: value for key, value in values.items() if key in entry.settings})
     adult = preset_settings("paper", name, "adult", Spec(arms=2, dim=14), 10_000)

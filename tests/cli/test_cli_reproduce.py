@@ -15,8 +15,8 @@ from made_results import result
 from feelgood import cli
 from feelgood.cli import output
 from feelgood.paper import costs, reproducing
+from feelgood.paper.published_rows import TITLES, rows
 from feelgood.paper.reproducing import in_words, plan_rows
-from feelgood.paper.tables import TITLES, rows
 from feelgood.report.tables import Comparison, compare_rows
 from feelgood.studies import Store
 

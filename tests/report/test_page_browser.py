@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from made_up import made_up, swept
 
-from feelgood.paper.tables import rows as published_rows
+from feelgood.paper.published_rows import rows as published_rows
 from feelgood.report.page import build_page
 from feelgood.report.tables import compare_row
 

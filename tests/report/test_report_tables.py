@@ -12,7 +12,7 @@ from rich.console import Console
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
-from feelgood.paper.tables import Row, rows
+from feelgood.paper.published_rows import PublishedRow, rows
 from feelgood.report.tables import (
     CSV_COLUMNS,
     Comparison,
@@ -32,7 +32,9 @@ MAIN = {r.label: r for r in rows("main", ["linear-20"])}
 LMCTS = MAIN["lmcts"]
 
 
-def ours(row: Row, mean: float, std: float, n: int = 10, rounds: int = 10_000) -> AgentResult:
+def ours(
+    row: PublishedRow, mean: float, std: float, n: int = 10, rounds: int = 10_000
+) -> AgentResult:
     """A result with this mean and sample standard deviation."""
     shape = np.linspace(-1.0, 1.0, n)
     values = mean + std * shape / np.std(shape, ddof=1)
@@ -183,7 +185,7 @@ def test_latex_is_escaped(comparisons: tuple[Comparison, ...]) -> None:
 
 
 def test_every_reason_and_title_prints_in_latex() -> None:
-    from feelgood.paper.tables import TITLES
+    from feelgood.paper.published_rows import TITLES
 
     for table, title in TITLES.items():
         assert escape_latex(title).isascii(), title

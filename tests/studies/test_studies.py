@@ -16,7 +16,6 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-import feelgood.testbeds.rows as rows_module
 from feelgood import FeelgoodError
 from feelgood.cli import main
 from feelgood.cli.progress import _Bars, study_watcher
@@ -26,8 +25,8 @@ from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import TESTBEDS
 from feelgood.data import datasets
 from feelgood.engine.results import AgentResult
+from feelgood.paper.published_rows import rows
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import rows
 from feelgood.studies import (
     Cell,
     Store,
@@ -41,6 +40,7 @@ from feelgood.studies import (
 from feelgood.studies.batches import Batch, Claim, is_running, make_batches, plan
 from feelgood.studies.spec import SEED_BLOCK, outline, seed_blocks
 from feelgood.studies.store import merge_seeds
+from feelgood.testbeds import problems
 
 GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
 DEEP = "a = " + "[" * 5000 + "]" * 5000
@@ -602,7 +602,7 @@ LARGE_DATA = ("covertype", "mnist", "cifar10")
 @pytest.mark.parametrize("name", STORED)
 def test_planning_reads_no_dataset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "located", Path)
-    monkeypatch.setattr(rows_module, "located", Path)
+    monkeypatch.setattr(problems, "located", Path)
 
     def read(*words: object) -> None:
         raise AssertionError("a dataset was read")

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.data.catalogue import Kind
+from feelgood.testbeds.checks import check_choice, check_testbed_name
 from feelgood.testbeds.classification import Classification
-from feelgood.testbeds.rows import Payoffs
-from feelgood.testbeds.tables import Kind, Preprocess, check_choice, check_name
+from feelgood.testbeds.contexts import Preprocess
+from feelgood.testbeds.payoffs import Payoffs
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +101,7 @@ def from_frame(
     if notify is not None and not callable(notify):
         raise FeelgoodError(f"notify = {shown(notify)} is not allowed: give a function, or None.")
     tell: Tell = (lambda _: None) if notify is None else notify
-    given = check_name(name)
+    given = check_testbed_name(name)
     table, called = _as_table(frame, tell)
     called = given or called
     check_choice(called, "preprocess", preprocess, get_args(Preprocess))

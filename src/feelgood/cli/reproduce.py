@@ -23,7 +23,7 @@ from feelgood.core.errors import FeelgoodError, did_you_mean
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from feelgood.paper.tuning import Choice, Tuning
+    from feelgood.paper.tuning import NetworkChoice, NetworkTuning
     from feelgood.report.tables import Comparison
     from feelgood.studies import Store, Study
 
@@ -101,8 +101,8 @@ def reproduce(
     from feelgood.api.running import parse_rounds
     from feelgood.cli.study import use_no_accelerator
     from feelgood.data.datasets import use_data
+    from feelgood.paper.published_rows import TITLES, rows
     from feelgood.paper.reproducing import in_words, plan_rows
-    from feelgood.paper.tables import TITLES, rows
     from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning, with_choices
     from feelgood.report.tables import compare_rows
     from feelgood.studies import Store
@@ -171,7 +171,7 @@ def _run(
     return run_watched(study, store, engine=engine, workers=workers, address=address).failures
 
 
-def _chosen_networks(choices: "Sequence[Choice]", tuning: "Tuning") -> "Table":
+def _chosen_networks(choices: "Sequence[NetworkChoice]", tuning: "NetworkTuning") -> "Table":
     """Both networks' mean regrets, and which was chosen."""
     from rich.table import Table
 
@@ -231,7 +231,7 @@ def _catalogue() -> "Table":
     from feelgood.cli.progress import duration
     from feelgood.engine.device import usable_cores
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
-    from feelgood.paper.tables import TITLES, missing, rows
+    from feelgood.paper.published_rows import TITLES, missing, rows
 
     speed, cores = speed_of_this_machine(), usable_cores()
     shown = Table(

@@ -1,4 +1,7 @@
-"""The paper: settings that go with its published numbers."""
+"""The paper: its published numbers, the settings that go with them, and what to run for each.
+
+It may import `studies` and what lies below.
+"""
 
 from feelgood.paper.presets import PRESETS, preset_settings
 

@@ -11,7 +11,7 @@ from typing import Any
 from feelgood.agents import grammar
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
 from feelgood.core.spec import Spec
-from feelgood.paper.neural import neural
+from feelgood.paper.network_presets import network_settings
 
 
 def _temperature(value: float, spec: Spec, rounds: int) -> float:
@@ -36,7 +36,7 @@ def _linear(parts: grammar.Parts, spec: Spec, rounds: int, lam: float) -> dict[s
 
 def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """The main tables at "β = 10³", that is 1/β = 10⁻³ d ln T."""
-    networks = neural(agent, testbed, spec, rounds)
+    networks = network_settings(agent, testbed, spec, rounds)
     if networks is not None:
         return networks
     logistic, wheel = testbed.startswith("logistic"), testbed.startswith("wheel")

@@ -5,10 +5,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from feelgood.api.running import Seeds, parse_rounds, parse_seeds
+from feelgood.core.arguments import Seeds, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
-from feelgood.paper.tables import Row, missing
+from feelgood.paper.published_rows import PublishedRow, missing
 from feelgood.studies.spec import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """Rows of a table, and for each the cells that it needs or why it cannot be run."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
     cells: tuple[tuple[Cell, ...] | str, ...]
 
     def study(self, name: str) -> Study | None:
@@ -41,17 +41,17 @@ class Plan:
 
 
 def plan_rows(
-    rows: Sequence[Row], *, seeds: Seeds | None = None, rounds: int | None = None
-) -> Plan:
+    rows: Sequence[PublishedRow], *, seeds: Seeds | None = None, rounds: int | None = None
+) -> ComparisonPlan:
     """What to run for these rows; by default with the published number of seeds and rounds."""
     if seeds is not None:
         parse_seeds(seeds)
     if rounds is not None:
         parse_rounds(rounds)
-    return Plan(tuple(rows), tuple(_cells(row, seeds, rounds) for row in rows))
+    return ComparisonPlan(tuple(rows), tuple(_cells(row, seeds, rounds) for row in rows))
 
 
-def _cells(row: Row, seeds: Seeds | None, rounds: int | None) -> tuple[Cell, ...] | str:
+def _cells(row: PublishedRow, seeds: Seeds | None, rounds: int | None) -> tuple[Cell, ...] | str:
     absent = missing(row)
     if absent is not None:
         return absent

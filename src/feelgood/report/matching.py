@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.paper.published import all_published
-from feelgood.paper.tables import Row, missing, to_row
+from feelgood.paper.published_rows import PublishedRow, missing, to_row
 from feelgood.report.tables import Comparison, compare_row
 from feelgood.studies.spec import Cell, plan_cells
 
@@ -51,7 +51,9 @@ def papers_number(value: float | None) -> str:
     return "–" if value is None else "10³" if value == 1000 else f"{value:g}"
 
 
-def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentResult | None:
+def _match(
+    row: PublishedRow, lengths: set[int], known: dict[str, AgentResult]
+) -> AgentResult | None:
     for rounds in sorted(lengths, key=lambda n: (n != row.rounds, -n)):
         key = row_key(row, rounds)
         if key is None:
@@ -67,7 +69,7 @@ def run_key(run: AgentResult | Cell) -> str:
     return json.dumps(parts, sort_keys=True)
 
 
-def row_key(row: Row, rounds: int) -> str | None:
+def row_key(row: PublishedRow, rounds: int) -> str | None:
     """`run_key` of the run that belongs to a published number.
 
     None where its data set is not on this machine, so that its settings cannot be told.

@@ -16,7 +16,7 @@ from rich.table import Table
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.engine.tally import Summary
-from feelgood.paper.tables import Row
+from feelgood.paper.published_rows import PublishedRow
 from feelgood.stats.statistics import WelchTest, values_at, welch
 
 #: Level of the test of one row: a hundred right rows have one false "differs" on average.
@@ -38,7 +38,7 @@ class Verdict(enum.Enum):
 class Comparison:
     """A published number, ours beside it, and what to make of the two."""
 
-    row: Row
+    row: PublishedRow
     ours: Summary | None
     #: Rounds and chains of our run; chains that diverged are not in `ours`.
     rounds: int
@@ -58,7 +58,7 @@ class Comparison:
         return f"{self.row.label} [{self.layers}]" if self.layers else self.row.label
 
 
-def compare_row(row: Row, result: AgentResult | str, level: float = LEVEL) -> Comparison:
+def compare_row(row: PublishedRow, result: AgentResult | str, level: float = LEVEL) -> Comparison:
     """The comparison of a published number with our result; a string says why there is none."""
     if isinstance(result, str):
         return Comparison(row, None, 0, 0, None, Verdict.NOT_RUN, result)
@@ -104,7 +104,7 @@ def _frozen(result: AgentResult) -> str:
 
 
 def compare_rows(
-    rows: Sequence[Row], results: Sequence[AgentResult | str], level: float = LEVEL
+    rows: Sequence[PublishedRow], results: Sequence[AgentResult | str], level: float = LEVEL
 ) -> tuple[Comparison, ...]:
     """Comparisons of rows with the results that belong to them, in the same order."""
     if not 0.0 < level < 1.0:

@@ -210,8 +210,8 @@ def _plugin(file: Path, given: str) -> str:
 
 def _cells_of_tables(content: _Content) -> tuple[Cell, ...]:
     """What `feelgood reproduce` runs for these tables, or for some of their rows."""
+    from feelgood.paper.published_rows import rows
     from feelgood.paper.reproducing import plan_rows
-    from feelgood.paper.tables import rows
 
     names = [content.table] if isinstance(content.table, str) else content.table or []
     testbeds, agents = list(content.testbeds), list(content.agents)

@@ -1,164 +1,23 @@
-"""Datasets as contexts: columns encoded, rows scaled to length 1; and whether they can be."""
+"""Checks of a user's own data: the value as it is used, or one sentence that names the dataset."""
 
-import math
-import operator
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, Num, Shaped
+from jaxtyping import Int, Num
 
+from feelgood.core.arguments import as_whole
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
-from feelgood.core.settings import Setting
+from feelgood.core.spec import Likelihood
+from feelgood.data.catalogue import Kind
 
-#: What a column holds. Pixels are numbers that share one mean and one spread; a flag is 0 or 1.
-Kind = Literal["number", "pixel", "category", "flag"]
-Preprocess = Literal["paper", "standard"]
 #: Called with one sentence that is no error; None: nobody is told.
 Notify = Callable[[str], None] | None
 
-PREPROCESS = Setting(
-    "paper",
-    "paper: categories as ordinal codes; standard: numbers standardised, categories one-hot",
-    choices=("paper", "standard"),
-    static=True,
-)
-
-#: Rows that are converted at a time where a whole dataset in float64 would be large.
-PART_ROWS = 4096
 MAX_ARMS = 100_000
-MAX_ROUNDS = 1_000_000_000
+MAX_HORIZON = 1_000_000_000
 #: The most coordinates that one-hot categories may have together.
 MAX_HOT = 10_000
-#: Half of a context's squared length is its constant, where there is one.
-CONSTANT = math.sqrt(0.5)
-#: Means of so many deviations, and sizes beyond these, lose their digits in float32.
-FAR_MEAN = 2.0**12
-SMALLEST, LARGEST = 1e-18, 1e18
-
-
-class Table(eqx.Module):
-    """Rows of a dataset, stored in few bytes and made into a context when they are drawn.
-
-    The context is (row − shift) · scale, divided by its length. With an intercept it ends with one
-    constant more, √½, and the rest has length √½, so that the whole has length 1. The lengths
-    are computed once, on the host: sums in a compiled program may round differently with the
-    number of seeds.
-    """
-
-    values: Num[Array, "rows columns"]
-    shift: Float[Array, " columns"]
-    scale: Float[Array, " columns"]
-    inverse_length: Float[Array, " rows"]
-    intercept: bool = eqx.field(static=True, default=False)
-
-    @property
-    def rows(self) -> int:
-        return self.values.shape[0]
-
-    @property
-    def dim(self) -> int:
-        return self.values.shape[1] + self.intercept
-
-    def context(self, row: Int[Array, ""]) -> Float[Array, " dim"]:
-        """One row as a context of length 1; a row of zeros stays one, but for the intercept."""
-        x = (self.values[row].astype(jnp.float32) - self.shift) * self.scale
-        x = x * self.inverse_length[row]
-        return jnp.append(x, jnp.float32(CONSTANT)) if self.intercept else x
-
-
-def ordinal(values: Shaped[np.ndarray, " rows"]) -> Int[np.ndarray, " rows"]:
-    """Categories as codes 0, 1, … in alphabetical order."""
-    return np.unique(values, return_inverse=True)[1].reshape(values.shape)
-
-
-def encode(
-    name: str,
-    columns: Num[np.ndarray, "..."],
-    kinds: Any,
-    preprocess: Preprocess,
-    intercept: bool = False,
-) -> Table:
-    """Columns as they are in the dataset, categories as codes, to a table of contexts.
-
-    `kinds` is what they hold, one kind for all or a list.
-
-    - `"paper"`: every column is a number, categories are their codes.
-    - `"standard"`: numbers have mean 0 and standard deviation 1 over the rows (pixels over all of
-      them), categories become one-hot, flags stay 0 or 1. A constant column becomes 0.
-
-    With `intercept`, every context ends with the same constant.
-    """
-    check_features(name, columns)
-    each = check_kinds(name, kinds, columns)
-    if preprocess == "paper":
-        zeros = np.zeros(columns.shape[1], np.float32)
-        return _table(columns, zeros, zeros + 1, intercept)
-    blocks: list[np.ndarray] = []
-    shift: list[float] = []
-    scale: list[float] = []
-    are_pixels = np.array([kind == "pixel" for kind in each])
-    of_pixels = (0.0, 1.0)
-    if are_pixels.any():
-        of_pixels = _mean_and_scale(columns if are_pixels.all() else columns[:, are_pixels])
-    for column, kind in zip(columns.T, each, strict=True):
-        if kind == "category":
-            hot = column[:, None] == np.unique(column)
-            blocks.append(hot.astype(np.float32))
-            shift += [0.0] * hot.shape[1]
-            scale += [1.0] * hot.shape[1]
-            continue
-        mean, factor = 0.0, 1.0
-        if kind == "number":
-            mean, factor = _mean_and_scale(column)
-        elif kind == "pixel":
-            mean, factor = of_pixels
-        blocks.append(column[:, None])
-        shift.append(mean)
-        scale.append(factor)
-    values = columns if "category" not in each else np.concatenate(blocks, axis=1)
-    return _table(values, np.asarray(shift), np.asarray(scale), intercept)
-
-
-def _mean_and_scale(values: Num[np.ndarray, "..."]) -> tuple[float, float]:
-    """Mean and 1/deviation of all numbers, in float64 but for a part of the rows at a time."""
-    if values.min() == values.max():
-        return float(values.min()), 1.0
-    mean = float(values.mean(dtype=np.float64))
-    parts = (values[i : i + PART_ROWS] for i in range(0, len(values), PART_ROWS))
-    squares = sum(float(np.square(part.astype(np.float64) - mean).sum()) for part in parts)
-    deviation = math.sqrt(squares / values.size)
-    return mean, 1.0 / deviation if deviation > 0 else 1.0
-
-
-def _table(values: np.ndarray, shift: np.ndarray, scale: np.ndarray, intercept: bool) -> Table:
-    small = values.dtype in (np.uint8, np.int16)
-
-    def scaled(start: int) -> np.ndarray:
-        return (values[start : start + PART_ROWS].astype(np.float64) - shift) * scale
-
-    starts = range(0, len(values), PART_ROWS)
-    lengths = np.concatenate([np.linalg.norm(scaled(start), axis=1) for start in starts])
-    inverse = (CONSTANT if intercept else 1.0) / np.where(lengths > 0, lengths, 1.0)
-    sizes = np.concatenate([scale, lengths[lengths > 0]])
-    if (
-        np.abs(shift * scale) > FAR_MEAN
-    ).any() or not SMALLEST < sizes.min() <= sizes.max() < LARGEST:
-        # Float32 would lose what tells the rows apart: the finished contexts are stored.
-        values = np.concatenate([scaled(i) * inverse[i : i + PART_ROWS, None] for i in starts])
-        small, shift, scale, inverse = False, 0 * shift, 0 * scale + 1, np.ones(len(values))
-    return Table(
-        values=jnp.asarray(values if small else values.astype(np.float32)),
-        shift=jnp.asarray(shift, jnp.float32),
-        scale=jnp.asarray(scale, jnp.float32),
-        inverse_length=jnp.asarray(inverse, jnp.float32),
-        intercept=intercept,
-    )
-
-
-# ---- checks ---------------------------------------------------------------------------------
 
 
 def check_choice(name: str, what: str, value: Any, choices: tuple[str, ...]) -> Any:
@@ -173,18 +32,15 @@ def check_choice(name: str, what: str, value: Any, choices: tuple[str, ...]) -> 
 
 def check_whole(name: str, what: str, value: Any, low: int, high: int) -> int:
     """A whole number in a range."""
-    try:
-        number = None if isinstance(value, (bool, np.bool)) else operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or not low <= number <= high:
+    number = as_whole(value, low, high)
+    if number is None:
         raise FeelgoodError(
             f"{name} has {what} = {shown(value)}: use a whole number from {low:,} to {high:,}."
         )
     return number
 
 
-def check_name(name: Any) -> str:
+def check_testbed_name(name: Any) -> str:
     """What a testbed is called, for results; nothing is a name too."""
     if name is None:
         return ""
@@ -248,7 +104,9 @@ def check_finite(
         )
 
 
-def check_kinds(name: str, kinds: Any, columns: Num[np.ndarray, "rows columns"]) -> list[Kind]:
+def check_column_kinds(
+    name: str, kinds: Any, columns: Num[np.ndarray, "rows columns"]
+) -> list[Kind]:
     """What each column holds; flags are 0 or 1, and categories few enough for one-hot."""
     count = columns.shape[1]
     try:
@@ -307,6 +165,31 @@ def check_labels(name: str, labels: np.ndarray, rows: int, arms: Any) -> tuple[A
             "give labels of two classes, or arms."
         )
     return labels.astype(np.int32), top
+
+
+def check_payoffs(
+    name: str, payoffs: Any, rows: int, likelihood: Any
+) -> Num[np.ndarray, "rows arms"]:
+    """What every arm pays for each row: finite, and between 0 and 1 for Bernoulli rewards."""
+    check_choice(name, "likelihood", likelihood, get_args(Likelihood))
+    paid = as_array(name, "payoffs", payoffs)
+    if paid.ndim != 2 or len(paid) != rows:
+        raise FeelgoodError(
+            f"{name} has {rows} rows and payoffs of shape {paid.shape}: give one per row and arm."
+        )
+    if not 2 <= paid.shape[1] <= MAX_ARMS:
+        raise FeelgoodError(
+            f"{name} has payoffs of {paid.shape[1]:,} arms: a bandit needs at least 2 arms "
+            f"and can have at most {MAX_ARMS:,}."
+        )
+    check_finite(name, "payoff", "arm", paid)
+    if likelihood == "bernoulli" and (paid.min() < 0 or paid.max() > 1):
+        row, arm = np.argwhere((paid < 0) | (paid > 1))[0]
+        raise FeelgoodError(
+            f"{name} has the payoff {paid[row, arm]} in row {row}, arm {arm}: Bernoulli "
+            "payoffs lie between 0 and 1, so use likelihood='squared'."
+        )
+    return paid
 
 
 def check_arm_names(name: str, names: Any, arms: int) -> tuple[str, ...]:

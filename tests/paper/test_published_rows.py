@@ -1,23 +1,26 @@
 """The published numbers: all there, each with something to run or a reason."""
 
 import csv
+import dataclasses
 from collections import Counter
 from importlib.resources import files
 
 import pytest
 
-from feelgood.api.running import AGENTS, TESTBEDS
 from feelgood.core.errors import FeelgoodError
-from feelgood.paper import preset_settings
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import TESTBEDS
+from feelgood.paper import preset_settings, published_rows
 from feelgood.paper.published import all_published, published
-from feelgood.paper.tables import ROUNDS, TITLES, Row, missing, rows, to_row
+from feelgood.paper.published_rows import PAPER_ROUNDS, TITLES, PublishedRow, missing, rows, to_row
+from feelgood.paper.reproducing import plan_rows
 
 ALL = [row for table in TITLES for row in rows(table)]
 #: Rows that are there whatever data sets and networks this installation has.
 SYNTHETIC = [row for row in ALL if not row.published.table.startswith("neural")]
 
 
-def the_row(table: str, agent: str, **wanted: object) -> Row:
+def the_row(table: str, agent: str, **wanted: object) -> PublishedRow:
     (row,) = (
         r
         for r in rows(table)
@@ -53,7 +56,7 @@ def test_every_synthetic_row_can_be_run_as_it_is_described() -> None:
         check_that_it_can_be_run(row)
 
 
-def check_that_it_can_be_run(row: Row) -> None:
+def check_that_it_can_be_run(row: PublishedRow) -> None:
     assert missing(row) is None
     testbed = TESTBEDS[row.testbed].build()
     assert row.rounds == testbed.rounds
@@ -70,8 +73,6 @@ def test_rows_that_cannot_be_run_say_what_is_missing() -> None:
     row = to_row(number)
     there = row.testbed in TESTBEDS and row.agent in AGENTS
     assert (missing(row) is None) == there
-    import dataclasses
-
     unknown = dataclasses.replace(row, agent="no-such-agent")
     assert "is not available yet" in (missing(unknown) or "")
 
@@ -133,7 +134,7 @@ def test_what_a_row_runs() -> None:
     assert (main_1.preset, main_1.label) == ("paper-beta1", "lmcts β=1")
     assert the_row("lambda-linear-20-b1", "fglmcts", lam=0.5).preset == "paper-beta1-appendix"
     assert the_row("lambda-linear-40-b1000", "pfglmcts", lam=0.5).preset == "paper-equal-beta"
-    assert the_row("wheel", "lmcts", delta=0.1).rounds == ROUNDS["wheel"] == 5_000
+    assert the_row("wheel", "lmcts", delta=0.1).rounds == PAPER_ROUNDS["wheel"] == 5_000
     assert the_row("neuralts-simple", "neural-ts", testbed="adult").metric == "simple_regret"
 
 
@@ -176,3 +177,16 @@ def test_some_testbeds_and_agents() -> None:
     chosen = rows("main", ["linear-20"], ["epsgreedy", "lmcts"])
     assert [r.label for r in chosen] == ["epsgreedy-tabular", "lmcts", "lmcts β=1"]
     assert rows("main", agents=["epsgreedy-tabular"]) == rows("main", agents=["epsgreedy"])
+
+
+def test_a_table_of_the_paper_is_one_line_and_its_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line in `tables.csv` and the numbers are all: no code knows a table by its name."""
+    line = {"table": "new", "preset": "paper", "preset_at_beta_1": "", "title": "A new table"}
+    number = dataclasses.replace(published(table="main", agent="lmcts")[0], table="new")
+    monkeypatch.setitem(published_rows._tables(), "new", line)
+    monkeypatch.setitem(TITLES, "new", line["title"])
+    monkeypatch.setattr(published_rows, "all_published", lambda: (*all_published(), number))
+    (row,) = rows("new")
+    assert (row.agent, row.preset, row.testbed) == ("lmcts", "paper", "linear-20")
+    (cells,) = plan_rows([row], seeds=1, rounds=10).cells
+    assert [cell.agent for cell in cells] == ["lmcts"]

@@ -1,6 +1,6 @@
 """The paper's settings of the agents with a network, for every dataset.
 
-Where the table of the reading gives no batch, one of 256 stands for the whole history: the
+Where the table of the reading gives no batch, one of 256 stands for the whole history. Its
 gradient is that of the whole history on average, at a cost that does not grow.
 """
 
@@ -11,11 +11,11 @@ from typing import Any
 from feelgood.agents import neural_mcmc
 from feelgood.core.spec import Spec
 
-BATCH, UPDATES = 256, 100
+_BATCH, _UPDATES = 256, 100
 
 
 @dataclasses.dataclass(frozen=True)
-class Preset:
+class NetworkPreset:
     """One dataset: the Langevin agents', then what the others have of their own."""
 
     layers: str
@@ -30,45 +30,45 @@ class Preset:
     ucb: tuple[float, float, float]
     greedy: tuple[float, float]
     activation: str = "leaky"
-    batch: int = BATCH
-    updates: int = UPDATES
+    batch: int = _BATCH
+    updates: int = _UPDATES
     update_every: int = 1
     greedy_layers: str = "100"
-    ucb_batch: int = BATCH
+    ucb_batch: int = _BATCH
     #: λ and b of FG-NeuralTS.
     ts_bonus: tuple[float, float] = (1.0, 1.0)
 
 
-#: One line a dataset, as in the reading of the paper.
-DATASETS = {
-    "adult": Preset(
+#: One line per dataset, as in the reading of the paper.
+NETWORK_PRESETS = {
+    "adult": NetworkPreset(
         *("100", "squared", 0.005, 1e-5, 0.1, 10.0),
         ts=(0.01, 0.01, 1e-6),
         ucb=(0.01, 0.001, 0.1),
         greedy=(0.01, 0.01),
         update_every=2,
     ),
-    "covertype": Preset(
+    "covertype": NetworkPreset(
         *("100", "bernoulli", 0.01, 1e-6, 0.05, 10.0),
         ts=(0.01, 0.001, 0.01),
         ucb=(0.01, 0.001, 0.001),
         greedy=(0.1, 0.4),
     ),
-    "magic": Preset(
+    "magic": NetworkPreset(
         *("20-20-20", "bernoulli", 0.005, 1e-3, 0.05, 10.0),
         ts=(0.01, 1e-5, 1e-5),
         ucb=(0.01, 0.001, 1e-5),
         greedy=(0.1, 0.05),
         activation="relu",
     ),
-    "mushroom": Preset(
+    "mushroom": NetworkPreset(
         *("100", "squared", 0.01, 1e-5, 0.05, 10.0),
         ts=(0.01, 1e-5, 1e-5),
         ucb=(0.01, 1e-5, 1e-5),
         greedy=(0.01, 0.1),
         update_every=2,
     ),
-    "shuttle": Preset(
+    "shuttle": NetworkPreset(
         *("50-50-50", "squared", 0.01, 1e-4, 0.05, 10.0),
         ts=(0.01, 0.01, 1e-6),
         ucb=(0.01, 1e-4, 1e-5),
@@ -76,7 +76,7 @@ DATASETS = {
         updates=70,
         greedy_layers="50-50-50",
     ),
-    "mnist": Preset(
+    "mnist": NetworkPreset(
         *("100-50", "squared", 0.01, 1e-5, 0.05, 10.0),
         ts=(0.01, 1e-5, 1e-5),
         ucb=(0.01, 1e-5, 1e-5),
@@ -85,26 +85,26 @@ DATASETS = {
         ucb_batch=512,
         ts_bonus=(0.05, 10.0),
     ),
-    "financial": Preset(
+    "financial": NetworkPreset(
         *("100-50-25", "squared", 0.01, 1e-3, 0.1, 1.0),
         ts=(0.01, 0.01, 1e-6),
         ucb=(0.01, 1e-4, 1e-5),
         greedy=(0.01, 0.1),
         ts_bonus=(0.01, 1.0),
     ),
-    "jester": Preset(
+    "jester": NetworkPreset(
         *("100-50-25", "squared", 0.01, 1e-3, 0.1, 1.0),
         ts=(0.01, 0.01, 1e-6),
         ucb=(0.01, 1e-4, 1e-5),
         greedy=(0.01, 0.1),
     ),
-    "restaurant": Preset(
+    "restaurant": NetworkPreset(
         *("100", "squared", 0.01, 1e-4, 0.01, 1.0),
         ts=(0.01, 0.01, 1e-5),
         ucb=(0.01, 0.01, 1e-5),
         greedy=(0.01, 0.01),
     ),
-    "cifar10": Preset(
+    "cifar10": NetworkPreset(
         *("100-50", "squared", 0.01, 1e-6, 0.01, 1.0),
         ts=(0.01, 0.01, 1e-5),
         ucb=(0.01, 0.01, 1e-5),
@@ -112,18 +112,18 @@ DATASETS = {
     ),
 }
 #: Testbeds that the paper does not have take the settings of the nearest that it has.
-NEAREST = {"digits": "mnist", "mushroom-risky": "mushroom"}
-OTHERS = "adult"
+_NEAREST = {"digits": "mnist", "mushroom-risky": "mushroom"}
+_OTHERS = "adult"
 
 
-def preset_of(testbed: str) -> Preset:
+def network_preset(testbed: str) -> NetworkPreset:
     """The line for this testbed."""
-    return DATASETS.get(NEAREST.get(testbed, testbed), DATASETS[OTHERS])
+    return NETWORK_PRESETS.get(_NEAREST.get(testbed, testbed), NETWORK_PRESETS[_OTHERS])
 
 
-def neural(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any] | None:
+def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any] | None:
     """The settings of an agent with a network; None for an agent without."""
-    line = preset_of(testbed)
+    line = network_preset(testbed)
     parts = neural_mcmc.read(agent)
     if parts is not None:
         return _sampled(parts.kernel.__name__, line, spec, rounds)
@@ -142,7 +142,7 @@ def neural(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any] 
     return None
 
 
-def _sampled(kernel: str, line: Preset, spec: Spec, rounds: int) -> dict[str, Any]:
+def _sampled(kernel: str, line: NetworkPreset, spec: Spec, rounds: int) -> dict[str, Any]:
     """MCMC agents. The paper has Langevin ones; the others keep their own steps."""
     out: dict[str, Any] = {"layers": line.layers, "activation": line.activation}
     out |= {"likelihood": line.likelihood, "eta": 1.0, "rho": 1.0, "schedule": "decay"}
@@ -156,7 +156,7 @@ def _sampled(kernel: str, line: Preset, spec: Spec, rounds: int) -> dict[str, An
     return out
 
 
-def _trained(line: Preset) -> dict[str, Any]:
+def _trained(line: NetworkPreset) -> dict[str, Any]:
     """One hidden layer of 100, ReLU, a squared loss unless the dataset's is another."""
     return {
         "layers": "100",
