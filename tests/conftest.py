@@ -2,7 +2,11 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import browsing
+import commands
 import pytest
 
 
@@ -13,3 +17,34 @@ def own_program_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         patch.setenv("FEELGOOD_CACHE", str(tmp_path_factory.mktemp("cache")))
         assert os.environ["FEELGOOD_CACHE"]
         yield
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> commands.Command:
+    """`feelgood ARGUMENTS`."""
+    return commands.calling(monkeypatch, capsys)
+
+
+@pytest.fixture
+def reproduce(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> commands.Command:
+    """`feelgood reproduce ARGUMENTS`, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return commands.calling(monkeypatch, capsys, "reproduce")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One browser for the tests of a file."""
+    with browsing.launched() as started:
+        yield started
+
+
+@pytest.fixture
+def open_page(browser: Any, file: Path) -> Iterator[browsing.Open]:
+    """Opens the page that the fixture `file` of a test file has written."""
+    with browsing.watched(browser, file) as start:
+        yield start
