@@ -5,6 +5,7 @@ A new agent or testbed is checked here without being named anywhere.
 
 import dataclasses
 import functools
+import itertools
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import chosen, slow_but
 from registered import built
 from toys import Coins
 
@@ -42,18 +44,18 @@ def agents() -> list[Any]:
 
 
 def plays() -> list[Any]:
-    """Every agent on every problem; networks and bridges, slow to compile, on the first alone.
+    """Every agent on every problem. Quick: every plainest name on one problem.
 
-    One network stays on the second: what they do with its contexts is written once for all.
+    Each problem is played by a network and by an agent without one: what these do with contexts is
+    written once for all of them.
     """
-    out = []
-    for param in agents():
-        (name,) = param.values
-        for problem in PROBLEMS:
-            alike = ("neural" in name and name != "neural-ts") or ":" in name
-            slow = [pytest.mark.slow] if alike and problem == "shared" else []
-            out.append(pytest.param(name, problem, marks=[*param.marks, *slow]))
-    return out
+    every = list(itertools.product([param.values[0] for param in agents()], PROBLEMS))
+    plainest = {param.values[0] for param in agents() if not param.marks}
+
+    def features(name: str, problem: str) -> set[object]:
+        return {name, (problem, "neural" in name)}
+
+    return slow_but(chosen([pair for pair in every if pair[0] in plainest], features), every)
 
 
 EVERY_AGENT = pytest.mark.parametrize("name", agents())

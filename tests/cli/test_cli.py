@@ -725,6 +725,7 @@ def test_ctrl_c_keeps_and_reports_what_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+@pytest.mark.slow
 def test_ctrl_c_before_the_first_result_leaves_old_files_alone(tmp_path: Path) -> None:
     started, target = tmp_path / "started", tmp_path / "r.json"
     target.write_text("old results")

@@ -1,4 +1,4 @@
-"""The page's sections on posteriors in a real browser."""
+"""The page's sections on posteriors in a real browser; what they hold is tested without one."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ from browsing import Open, see, tooltips
 from made_up import measured, small_analysis
 
 from feelgood.report.page import build_page
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""The page in a real browser, from a file, without a network."""
+"""The page in a real browser, from a file, without a network.
+
+Quick: the charts and the tables, as a person sees them first. The rest is slow.
+"""
 
 import csv
 import dataclasses
@@ -75,6 +78,7 @@ def test_charts_are_drawn_and_agents_switched(open_page: Open) -> None:
     page.wait_for_function(f"document.querySelectorAll('{DRAWN}').length === 5")
 
 
+@pytest.mark.slow
 def test_axes_become_logarithmic_and_hovering_tells_numbers(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -118,6 +122,7 @@ def test_tables_are_sorted_and_specifications_unfold(open_page: Open) -> None:
     assert beside.locator(".badge").inner_text() in ("agrees", "differs", "not comparable")
 
 
+@pytest.mark.slow
 def test_sections_follow_the_testbed(open_page: Open) -> None:
     page = open_page()
     page.locator("#problems button").first.click()
@@ -135,6 +140,7 @@ def test_sections_follow_the_testbed(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_the_theme_follows_the_system_and_the_button(open_page: Open, scheme: str) -> None:
     page = open_page(scheme=scheme)
     on_linear_40(page)
@@ -148,6 +154,7 @@ def test_the_theme_follows_the_system_and_the_button(open_page: Open, scheme: st
     assert page.evaluate("document.documentElement.dataset.theme") == other
 
 
+@pytest.mark.slow
 def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
     page = open_page()
     seen = []
@@ -172,6 +179,7 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("testbed", ["linear-20", "linear-40"])
+@pytest.mark.slow
 def test_every_tooltip_names_the_agent_and_a_number(open_page: Open, testbed: str) -> None:
     """Curves, points and bars of all charts, in all variants that the buttons choose."""
     page = open_page()
@@ -205,6 +213,7 @@ def test_every_tooltip_names_the_agent_and_a_number(open_page: Open, testbed: st
     assert told > 20
 
 
+@pytest.mark.slow
 def test_a_band_is_that_of_the_agent_that_is_brought_out(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -230,6 +239,7 @@ def test_a_band_is_that_of_the_agent_that_is_brought_out(open_page: Open) -> Non
     page.wait_for_function(f"document.querySelectorAll('{BANDS}').length === 5")
 
 
+@pytest.mark.slow
 def test_names_at_line_ends_do_not_overlap_and_equal_curves_share_one(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -247,6 +257,7 @@ def test_names_at_line_ends_do_not_overlap_and_equal_curves_share_one(open_page:
     assert all(b - a > 11 for a, b in itertools.pairwise(middles))
 
 
+@pytest.mark.slow
 def test_an_agent_far_above_leaves_the_picture_and_is_marked(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -267,6 +278,7 @@ def test_an_agent_far_above_leaves_the_picture_and_is_marked(open_page: Open) ->
     page.wait_for_function(f"!{said.format('curves')}.includes('↑')")
 
 
+@pytest.mark.slow
 def test_what_was_left_out_is_said_at_the_top(open_page: Open) -> None:
     page = open_page()
     notice = page.locator(".left-out")
@@ -275,6 +287,7 @@ def test_what_was_left_out_is_said_at_the_top(open_page: Open) -> None:
     assert box is not None and overview is not None and box["y"] < overview["y"]
 
 
+@pytest.mark.slow
 def test_searching_filters_agents_testbeds_and_tables(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -297,6 +310,7 @@ def test_searching_filters_agents_testbeds_and_tables(open_page: Open) -> None:
     page.wait_for_function(f"document.querySelectorAll('{DRAWN}').length === 5")
 
 
+@pytest.mark.slow
 def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -318,6 +332,7 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Open) -> None:
     assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_all_numbers_are_whole_on_a_laptop_and_in_print(open_page: Open) -> None:
     page = open_page(width=1400)
     on_linear_40(page)
@@ -335,6 +350,7 @@ def test_all_numbers_are_whole_on_a_laptop_and_in_print(open_page: Open) -> None
     assert page.locator("#agents").is_visible() and not page.locator("#search").is_visible()
 
 
+@pytest.mark.slow
 def test_the_page_fits_a_phone(open_page: Open) -> None:
     page = open_page(width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
