@@ -1,5 +1,6 @@
 """What every test runs with."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,23 @@ import commands
 import pytest
 
 
+def pytest_collection_finish() -> None:
+    """What is loaded now stays: the garbage collector need not look at it in every test."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_program_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Compiled programs of the tests, and of the commands they start, stay out of the user's."""
+    """Compiled programs of the tests, and of the commands they start, stay out of the user's.
+
+    Workers of one session share them.
+    """
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FEELGOOD_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("FEELGOOD_CACHE", str(folder / "cache"))
         assert os.environ["FEELGOOD_CACHE"]
         yield
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from grids import chosen, slow_but
+from grids import chosen, covering, slow_but
 from registered import built
 from toys import Coins
 
@@ -60,7 +60,7 @@ def plays() -> list[Any]:
 
 EVERY_AGENT = pytest.mark.parametrize("name", agents())
 EVERY_PLAY = pytest.mark.parametrize(("name", "problem"), plays())
-EVERY_TESTBED = pytest.mark.parametrize("name", TESTBEDS.names())
+FAMILY_OF = {name: family.names[0] for family in TESTBEDS.families() for name in family.names}
 EVERY_ENTRY = pytest.mark.parametrize(
     "entry",
     [registry[name] for registry in (AGENTS, TESTBEDS) for name in registry.names(more=True)],
@@ -121,7 +121,15 @@ def test_number_settings_are_array_leaves(name: str) -> None:
     assert list(checking.check_leaves(case(name))) == []
 
 
-@EVERY_AGENT
+def sweeps() -> list[Any]:
+    """Every agent; quick is one of each kind: with a network, from another package, and neither."""
+    every = [param.values[0] for param in agents()]
+    plainest = [param.values[0] for param in agents() if not param.marks]
+    kinds = chosen(plainest, lambda name: {("neural" in name, ":" in name)})
+    return slow_but(kinds, every)
+
+
+@pytest.mark.parametrize("name", sweeps())
 def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
     assert list(checking.check_sweep(case(name), "disjoint")) == []
 
@@ -129,7 +137,8 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
 # ---- testbeds -------------------------------------------------------------------------------
 
 
-@EVERY_TESTBED
+# Quick: one testbed of each family.
+@pytest.mark.parametrize("name", covering(TESTBEDS.names(), lambda name: {FAMILY_OF[name]}))
 def test_testbed_shapes_and_kinds(name: str) -> None:
     testbed = built(TESTBEDS[name])
     assert list(checking.check_testbed_kinds(testbed)) == []
@@ -138,7 +147,12 @@ def test_testbed_shapes_and_kinds(name: str) -> None:
         assert len(np.unique(x, axis=0)) > 1 or name.startswith("wheel"), "rounds must differ"
 
 
-@EVERY_TESTBED
+def settings(name: str) -> set[frozenset[str]]:
+    """Testbeds with the same settings, such as most data sets, have the same functions."""
+    return {frozenset(TESTBEDS[name].settings)}
+
+
+@pytest.mark.parametrize("name", covering(TESTBEDS.names(), settings))
 def test_testbed_functions_are_pure(name: str) -> None:
     assert list(checking.check_testbed_pure(built(TESTBEDS[name]))) == []
 

@@ -290,17 +290,19 @@ def pruned_checks(
     return checks + more
 
 
-@pytest.mark.parametrize("name", ["fglmcts", pytest.param("sfglmcts", marks=pytest.mark.slow)])
-def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "b"),
+    slow_but([("fglmcts", 2.0)], itertools.product(("fglmcts", "sfglmcts"), (2.0, 1000.0))),
+)
+def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> None:
     """From the memo that the run has, whether the cap binds or not."""
     pruned = 0
-    for b in (2.0, 1000.0):
-        policy, stops = run_of(name, b)
-        for state, seen in stops:
-            evaluator, memo = policy._energy_of(state).bonus, state.chain.memo
-            pruned += int(memo.filled) < 0.8 * seen.rounds
-            label = f"pruned {name} {b} {seen.rounds}"
-            require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
+    policy, stops = run_of(name, b)
+    for state, seen in stops:
+        evaluator, memo = policy._energy_of(state).bonus, state.chain.memo
+        pruned += int(memo.filled) < 0.8 * seen.rounds
+        label = f"pruned {name} {b} {seen.rounds}"
+        require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
