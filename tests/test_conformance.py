@@ -5,6 +5,7 @@ A new agent or testbed is checked here without being named anywhere.
 
 import dataclasses
 import functools
+import itertools
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import chosen, covering, slow_but
 from registered import built
 from toys import Coins
 
@@ -42,23 +44,23 @@ def agents() -> list[Any]:
 
 
 def plays() -> list[Any]:
-    """Every agent on every problem; networks and bridges, slow to compile, on the first alone.
+    """Every agent on every problem. Quick: every plainest name on one problem.
 
-    One network stays on the second: what they do with its contexts is written once for all.
+    Each problem is played by a network and by an agent without one: what these do with contexts is
+    written once for all of them.
     """
-    out = []
-    for param in agents():
-        (name,) = param.values
-        for problem in PROBLEMS:
-            alike = ("neural" in name and name != "neural-ts") or ":" in name
-            slow = [pytest.mark.slow] if alike and problem == "shared" else []
-            out.append(pytest.param(name, problem, marks=[*param.marks, *slow]))
-    return out
+    every = list(itertools.product([param.values[0] for param in agents()], PROBLEMS))
+    plainest = {param.values[0] for param in agents() if not param.marks}
+
+    def features(name: str, problem: str) -> set[object]:
+        return {name, (problem, "neural" in name)}
+
+    return slow_but(chosen([pair for pair in every if pair[0] in plainest], features), every)
 
 
 EVERY_AGENT = pytest.mark.parametrize("name", agents())
 EVERY_PLAY = pytest.mark.parametrize(("name", "problem"), plays())
-EVERY_TESTBED = pytest.mark.parametrize("name", TESTBEDS.names())
+FAMILY_OF = {name: family.names[0] for family in TESTBEDS.families() for name in family.names}
 EVERY_ENTRY = pytest.mark.parametrize(
     "entry",
     [registry[name] for registry in (AGENTS, TESTBEDS) for name in registry.names(more=True)],
@@ -103,7 +105,15 @@ def test_number_settings_are_array_leaves(name: str) -> None:
     assert list(checking.check_leaves(case(name))) == []
 
 
-@EVERY_AGENT
+def sweeps() -> list[Any]:
+    """Every agent; quick is one of each kind: with a network, from another package, and neither."""
+    every = [param.values[0] for param in agents()]
+    plainest = [param.values[0] for param in agents() if not param.marks]
+    kinds = chosen(plainest, lambda name: {("neural" in name, ":" in name)})
+    return slow_but(kinds, every)
+
+
+@pytest.mark.parametrize("name", sweeps())
 def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
     assert list(checking.check_sweep(case(name), "disjoint")) == []
 
@@ -111,7 +121,8 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
 # ---- testbeds -------------------------------------------------------------------------------
 
 
-@EVERY_TESTBED
+# Quick: one testbed of each family.
+@pytest.mark.parametrize("name", covering(TESTBEDS.names(), lambda name: {FAMILY_OF[name]}))
 def test_testbed_shapes_and_kinds(name: str) -> None:
     testbed = built(TESTBEDS[name])
     assert list(checking.check_testbed_kinds(testbed)) == []
@@ -120,7 +131,12 @@ def test_testbed_shapes_and_kinds(name: str) -> None:
         assert len(np.unique(x, axis=0)) > 1 or name.startswith("wheel"), "rounds must differ"
 
 
-@EVERY_TESTBED
+def settings(name: str) -> set[frozenset[str]]:
+    """Testbeds with the same settings, such as most data sets, have the same functions."""
+    return {frozenset(TESTBEDS[name].settings)}
+
+
+@pytest.mark.parametrize("name", covering(TESTBEDS.names(), settings))
 def test_testbed_functions_are_pure(name: str) -> None:
     assert list(checking.check_testbed_pure(built(TESTBEDS[name]))) == []
 

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering, slow_but
 from rounds import decide
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, simulate
@@ -71,7 +72,7 @@ def by_hand(theta: jax.Array, network: Network, replay: Replay, bonus: FeelGood 
     return total
 
 
-@pytest.mark.parametrize("kind", BONUSES)
+@pytest.mark.parametrize("kind", slow_but(("hard",), BONUSES))
 def test_bonus_is_the_maximum_over_all_arms(kind: str) -> None:
     bonus = BONUSES[kind]
     model = energy(bonus)
@@ -83,8 +84,9 @@ def test_bonus_is_the_maximum_over_all_arms(kind: str) -> None:
     np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("likelihood", ["squared", "bernoulli"])
-@pytest.mark.parametrize("kind", BONUSES)
+@pytest.mark.parametrize(
+    ("kind", "likelihood"), covering(itertools.product(BONUSES, ("squared", "bernoulli")))
+)
 def test_batches_are_unbiased_exactly(kind: str, likelihood: str) -> None:
     """The mean over all 9 batches of 2 out of 3 rounds is the full value and gradient."""
     model = energy(BONUSES[kind], likelihood)
@@ -126,13 +128,17 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
 
 
 @pytest.mark.parametrize(
-    "names", [("neural-lmcts", "neural-fglmcts"), ("neural-ts", "fg-neural-ts")]
+    ("without", "with_bonus"),
+    slow_but(
+        [("neural-lmcts", "neural-fglmcts")],
+        [("neural-lmcts", "neural-fglmcts"), ("neural-ts", "fg-neural-ts")],
+    ),
 )
-def test_lambda_0_is_the_plain_agent_bit_for_bit(names: tuple[str, str]) -> None:
+def test_lambda_0_is_the_plain_agent_bit_for_bit(without: str, with_bonus: str) -> None:
     shared = {"layers": "6", "batch": 8, "updates": 3}
-    plain = AGENTS[names[0]].build(shared)
-    zero = AGENTS[names[1]].build(shared | {"lam": 0.0})
-    some = AGENTS[names[1]].build(shared | {"lam": 2.0, "b": 1.0})
+    plain = AGENTS[without].build(shared)
+    zero = AGENTS[with_bonus].build(shared | {"lam": 0.0})
+    some = AGENTS[with_bonus].build(shared | {"lam": 2.0, "b": 1.0})
     problem = Linear(parameters=6, arms=3)
     a, b, c = (
         simulate(problem, p, rounds=40, seeds=[0, 1], workers=1) for p in (plain, zero, some)
@@ -235,12 +241,13 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
     assert isinstance(policy, NeuralLinear)
     rng = np.random.default_rng(6)
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
+    act, update = eqx.filter_jit(policy.act), eqx.filter_jit(policy.update)
     features, rewards = [], []
     for t in range(7):
         x = rng.normal(size=2).astype(np.float32)
         hidden = small_network(np.asarray(state.theta, np.float64), x)[2]
         key = jax.random.key(50 + t)
-        arm, state = decide(policy, SPEC, key, state, jnp.asarray(x))
+        arm, state = act(key, state, jnp.asarray(x))
         phi = np.array(features).reshape(-1, 4)
         precision = 0.3 * np.eye(4) + phi.T @ phi
         mean = np.linalg.solve(precision, phi.T @ np.array(rewards))
@@ -251,7 +258,7 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
         draw = mean + np.sqrt(0.2) * np.linalg.solve(np.linalg.cholesky(precision).T, white)
         assert int(arm) == int(np.argmax(hidden @ draw))
         reward = float(rng.normal())
-        state = policy.update(state, jnp.asarray(x), arm, jnp.asarray(reward))
+        state = update(state, jnp.asarray(x), arm, jnp.asarray(reward))
         features.append(hidden[int(arm)])
         rewards.append(reward)
 

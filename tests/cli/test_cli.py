@@ -8,18 +8,19 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import typer
+from commands import Command, Done
 from made_results import result
 from rich.console import Console
 
 import feelgood
-from feelgood import AGENTS, TESTBEDS, FeelgoodError, cli
+from feelgood import AGENTS, TESTBEDS, FeelgoodError
 from feelgood.cli import output
 from feelgood.cli import run as run_command
 from feelgood.cli.choosing import choose
@@ -31,31 +32,6 @@ from feelgood.core.parquet import read_parquet
 PLUGIN = Path(__file__).parents[1] / "plugin.py"
 #: Three arms of two dimensions, a few rounds: quick to compile.
 SMALL = ("run", "linear-6", "--set", "testbed.arms=3", "--rounds", "20", "--seeds", "2")
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """`feelgood ARGUMENTS` through its entry point, in this process."""
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["feelgood", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-            raise SystemExit(0)
-        code = stop.value.code
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 #: The command line; a test run that was started in the background ignores Ctrl-C, and so would a
@@ -749,6 +725,7 @@ def test_ctrl_c_keeps_and_reports_what_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+@pytest.mark.slow
 def test_ctrl_c_before_the_first_result_leaves_old_files_alone(tmp_path: Path) -> None:
     started, target = tmp_path / "started", tmp_path / "r.json"
     target.write_text("old results")

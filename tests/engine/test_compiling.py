@@ -132,6 +132,7 @@ def test_programs_of_others_are_not_run(
     assert folder.stat().st_mode & 0o777 == 0o755, "nobody else writes there any more"
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     _, misses, _ = count(tmp_path / "file" / "cache")

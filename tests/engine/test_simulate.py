@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import slow_but
 from rounds import decide, redraw
 from toys import Biased, Coins
 
@@ -113,9 +114,7 @@ def test_groups_of_any_size_play_the_same() -> None:
     same(*played)
 
 
-@pytest.mark.parametrize(
-    "name", ["lmcts", "pfghmcts", pytest.param("blackjax:barker", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", slow_but(("lmcts",), ("lmcts", "pfghmcts", "blackjax:barker")))
 def test_an_agent_that_draws_acts_as_alone_and_its_draws_are_repeated(name: str) -> None:
     """The engine's draws, one per round and many at the end, against those by hand."""
     policy, seed, rounds = AGENTS[name].build(), 3, 40
@@ -268,7 +267,12 @@ def test_lane_keys_put_settings_outside_and_seeds_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "testbed"), [("fgmalats", TINY), ("psfghmcts", Logistic(dim=4, arms=20))]
+    ("name", "testbed"),
+    [
+        ("fgmalats", TINY),
+        pytest.param("psfghmcts", Logistic(dim=4, arms=20), marks=pytest.mark.slow),
+    ],
+    ids=["columns", "products"],
 )
 def test_chains_are_the_same_in_the_layouts_of_an_accelerator(
     name: str, testbed: Testbed, monkeypatch: pytest.MonkeyPatch

@@ -78,6 +78,7 @@ def test_rank_one_update(dim: int, shape: tuple[int, ...]) -> None:
     assert np.all(np.asarray(updated)[above] == 0), "the factor must stay lower triangular"
 
 
+@pytest.mark.slow
 def test_rank_one_update_compiles_in_linear_time() -> None:
     """Twice the dimensions take about twice as long: written with slices that shrink, 50 times."""
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Command
 from made_results import result
-from test_cli_reproduce import Command, command  # noqa: F401  (a fixture)
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.paper import published_rows
@@ -181,7 +181,7 @@ def test_data_that_are_not_here_are_left_to_the_comparison(
 
 
 @pytest.mark.usefixtures("on_digits")
-def test_reproduce_tunes_first_and_only_once(command: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_reproduce_tunes_first_and_only_once(reproduce: Command, tmp_path: Path) -> None:
     options = ("--agents", "neural-ucb,linucb", "--seeds", 2, "--store", "s")
     rows = digits_rows("neural-ucb", "linucb")
     store = Store(tmp_path / "s")
@@ -192,14 +192,14 @@ def test_reproduce_tunes_first_and_only_once(command: Command, tmp_path: Path) -
         assert not isinstance(cells, str)
         put(store, cells, [140.0, 150.0])
     before = len(store.present())
-    done = command("neural-cumulative", "--tune", *options)
+    done = reproduce("neural-cumulative", "--tune", *options)
     assert done.code == 0, done.err
     text = " ".join(done.out.split())
     assert "neural-ucb │ 20.0 │ 10.0 │ 50-50-50" in text
     assert "neural-ucb [50-50-50]" in text
     assert "No network to choose: linucb." in text
     assert len(store.present()) == before
-    piped = command("neural-cumulative", "--tune", *options, "--format", "csv")
+    piped = reproduce("neural-cumulative", "--tune", *options, "--format", "csv")
     assert piped.out.startswith("table,testbed")
     assert "networks chosen by tuning" in piped.err
 
@@ -212,10 +212,10 @@ def test_reproduce_tunes_first_and_only_once(command: Command, tmp_path: Path) -
     ],
 )
 def test_mistakes_are_one_sentence(
-    command: Command,  # noqa: F811
+    reproduce: Command,
     arguments: tuple[object, ...],
     sentence: str,
 ) -> None:
-    done = command(*arguments)
+    done = reproduce(*arguments)
     assert done.code == 2
     assert sentence in " ".join(done.err.split())

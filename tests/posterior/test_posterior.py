@@ -374,13 +374,8 @@ def no_programs_left() -> Iterator[None]:
     jax.clear_caches()
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param(what, marks=() if number == 0 else pytest.mark.slow)
-        for number, what in enumerate(FLAGGED)
-    ],
-)
+@pytest.mark.slow  # all programs are forgotten; quick: draws that are wrong, and the mutants
+@pytest.mark.parametrize("what", FLAGGED)
 def test_wrong_kernels_are_biased(
     what: str, monkeypatch: pytest.MonkeyPatch, no_programs_left: None
 ) -> None:

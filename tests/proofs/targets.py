@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from feelgood import AGENTS, Spec
-from feelgood.agents.grammar import all_names
+from feelgood.agents.grammar import all_names, read
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
 from feelgood.core.spec import Layout
 from feelgood.targets.energy import Data
@@ -178,6 +178,24 @@ def agent(name: str, **values: Any) -> Thompson:
     policy = entry.build({n: v for n, v in values.items() if n in entry.settings})
     assert isinstance(policy, Thompson)
     return policy
+
+
+def parts_of(name: str) -> set[tuple[str, Any]]:
+    """What the name of an agent is made of: of each part, one agent is a quick test."""
+    parts = read(name)
+    assert parts is not None
+    return {
+        ("kernel", parts.kernel),
+        ("bonus", parts.bonus_name),
+        ("preconditioned", parts.preconditioned),
+    }
+
+
+def kinds_of(name: str) -> set[tuple[str, Any]]:
+    """The same where it matters only whether a kernel has a filter, and not which it is."""
+    parts = read(name)
+    assert parts is not None
+    return {("adjusted", parts.kernel.adjusted), *parts_of(name)} - {("kernel", parts.kernel)}
 
 
 # ---- an agent that has seen the data --------------------------------------------------------

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering, slow_but
 from proofs import levels
 from proofs.energies import (
     ROUNDING,
@@ -19,7 +20,6 @@ from proofs.energies import (
     points_for,
     svrg_sum_checks,
 )
-from proofs.grids import slow_but
 from proofs.levels import require
 from proofs.targets import (
     SETTINGS,
@@ -46,6 +46,7 @@ from feelgood.targets.evaluators.pruned import CHUNK, Anchored
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
+CONTEXTS, LOSSES = ("disjoint", "shared"), ("squared", "bernoulli")
 CAPS: dict[str, list[dict[str, float]]] = {"lmcts": [{}], "fglmcts": HARD, "sfglmcts": SMOOTH}
 
 
@@ -60,10 +61,11 @@ def case(name: str, shared: bool, bernoulli: bool, **values: Any) -> tuple[Thomp
     )
 
 
-@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-@pytest.mark.parametrize("name", CAPS)
-def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "contexts", "loss"), covering(itertools.product(CAPS, CONTEXTS, LOSSES))
+)
+def test_value_and_gradient(name: str, contexts: str, loss: str) -> None:
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     policy, data = case(name, shared, bernoulli)
     require(energy_checks(policy, data, f"{name} {shared} {bernoulli}", CAPS[name]))
 
@@ -119,10 +121,10 @@ class Measured(eqx.Module):
         return cls(np.array(values) - values[0], np.array(gradients))
 
 
-@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-def test_order_of_rounds_does_not_matter(shared: bool, bernoulli: bool) -> None:
+@pytest.mark.parametrize(("contexts", "loss"), covering(itertools.product(CONTEXTS, LOSSES)))
+def test_order_of_rounds_does_not_matter(contexts: str, loss: str) -> None:
     """One chain: its bonus is pruned where parameters are disjoint, a full pass where shared."""
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     policy, data = case("sfglmcts", shared, bernoulli, b=0.5, s=2.0)
     formula = formula_of(policy, data)
     points = points_for([formula], f"order {shared} {bernoulli}", 6)
@@ -170,18 +172,8 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
 # ---- estimates from batches -----------------------------------------------------------------
 
 
-# Quick: both batches with each context and each loss.
 @pytest.mark.parametrize(
-    ("contexts", "loss", "batch"),
-    slow_but(
-        {
-            ("disjoint", "squared", 7),
-            ("disjoint", "bernoulli", 1),
-            ("shared", "squared", 1),
-            ("shared", "bernoulli", 7),
-        },
-        itertools.product(("disjoint", "shared"), ("squared", "bernoulli"), (1, 7)),
-    ),
+    ("contexts", "loss", "batch"), covering(itertools.product(CONTEXTS, LOSSES, (7, 1)))
 )
 def test_svrg_estimates_sum_to_the_full_gradient(contexts: str, loss: str, batch: int) -> None:
     """7 rounds a batch: the last one is longer, and the squared loss has its Σ x xᵀ at hand."""
@@ -213,7 +205,9 @@ def test_subsampled_bonus_sums_to_the_full_gradient(shared: bool) -> None:
     require([error, levels.close("they differ", min(1.0, np.std(estimates)), 1.0, 0.99)])
 
 
+@pytest.mark.slow
 def test_subsampled_bonus_is_unbiased() -> None:
+    """Batches of several rounds; those of one are summed above."""
     data = problem(spec_of(shared=False, bernoulli=False), 40)
     luck = jax.random.uniform(levels.key_for("subsampled"), (1, 20_000))
     estimates, truth, _ = bonus_estimates(data, 4, luck, "subsampled")
@@ -298,17 +292,19 @@ def pruned_checks(
     return checks + more
 
 
-@pytest.mark.parametrize("name", ["fglmcts", pytest.param("sfglmcts", marks=pytest.mark.slow)])
-def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "b"),
+    slow_but([("fglmcts", 2.0)], itertools.product(("fglmcts", "sfglmcts"), (2.0, 1000.0))),
+)
+def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> None:
     """From the memo that the run has, whether the cap binds or not."""
     pruned = 0
-    for b in (2.0, 1000.0):
-        policy, stops = run_of(name, b)
-        for state, seen in stops:
-            evaluator, memo = policy.energy(state.spec).bonus, state.chain.memo
-            pruned += int(memo.filled) < 0.8 * seen.rounds
-            label = f"pruned {name} {b} {seen.rounds}"
-            require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
+    policy, stops = run_of(name, b)
+    for state, seen in stops:
+        evaluator, memo = policy.energy(state.spec).bonus, state.chain.memo
+        pruned += int(memo.filled) < 0.8 * seen.rounds
+        label = f"pruned {name} {b} {seen.rounds}"
+        require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
@@ -325,7 +321,7 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
 
 
-@pytest.mark.parametrize("arms", [3, 17, 50])
+@pytest.mark.parametrize("arms", slow_but((50,), (3, 17, 50)))
 def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
     """However many arms: many are folded before the largest score is looked for."""
     data = problem(Spec(arms=arms, dim=3, shared=True, rewards="squared"), 40)
@@ -370,9 +366,11 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     assert float(with_bounds[1][0].info.divergences) > 0.5, "no trajectory was hopeless"
 
 
-@pytest.mark.parametrize("name", ["fghmcts", "sfghmcts"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-def test_the_cheap_bound_is_below_the_energy(shared: bool, name: str) -> None:
+@pytest.mark.parametrize(
+    ("contexts", "name"), covering(itertools.product(CONTEXTS, ("fghmcts", "sfghmcts")))
+)
+def test_the_cheap_bound_is_below_the_energy(contexts: str, name: str) -> None:
+    shared = contexts == "shared"
     policy, data = case(name, shared, bernoulli=False, b=0.5)
     formula = formula_of(policy, data)
     points = points_for([formula], f"bound {name} {shared}", 12)
@@ -393,10 +391,12 @@ def test_the_cheap_bound_is_below_the_energy(shared: bool, name: str) -> None:
     assert np.all(answer(enough=True) < np.asarray(exact) - size)
 
 
-@pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])
-@pytest.mark.parametrize("layout", [Columns, Products])
-def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, smooth: bool) -> None:
+@pytest.mark.parametrize(
+    ("layout", "kind"), covering(itertools.product((Columns, Products), ("hard", "smoothed")))
+)
+def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, kind: str) -> None:
     """Two settings share each seed's contexts."""
+    smooth = kind == "smoothed"
     data = problem(spec_of(shared=layout is Products, bernoulli=False), 40)
     policy = agent("sfglmcts" if smooth else "fglmcts", lam=0.5, **(SMOOTH if smooth else HARD)[0])
     formula = dataclasses.replace(formula_of(policy, data), eta=0.0, rho=0.0)
@@ -405,11 +405,11 @@ def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, smooth: boo
     rows = state.data.rows
     assert rows is not None and policy.bonus is not None
     caps = jnp.repeat(jnp.asarray([0.5, 1.5]), 3)
-    kind: Any = SmoothedFeelGood if smooth else FeelGood
+    made_of: Any = SmoothedFeelGood if smooth else FeelGood
     shape = {"s": jnp.asarray(2.0)} if smooth else {}
     together = Layout(chains=len(points), settings=2, reads_all=True)
     spec = dataclasses.replace(data.spec, layout=together)
-    evaluator = layout(bonus=kind(lam=jnp.asarray(0.5), b=caps, **shape), spec=spec)
+    evaluator = layout(bonus=made_of(lam=jnp.asarray(0.5), b=caps, **shape), spec=spec)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
     memo = evaluator.begin(evaluator.init(), rows, theta)
     value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)

@@ -131,6 +131,7 @@ MUTANTS = (
         "beta * (chain.value - value) + densities",
         "(chain.value - value) + densities",
         ((gaussian, "malats"),),
+        quick=0,
     ),
     Mutant(
         "β dropped from the HMC ratio",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_resume import _workers, arrays, assert_same_bytes
+from stored import arrays, assert_same_bytes, children_of
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS, Policy
@@ -341,7 +341,7 @@ def test_kill_9_of_a_neural_study_cut_by_memory(
         while process.poll() is None and len(list(work.glob("*/0-*.npz"))) <= seen:
             time.sleep(0.01)
         assert process.poll() is None, f"kill {kill} came too late"
-        for child in _workers(process.pid):
+        for child in children_of(process.pid):
             os.kill(child, signal.SIGKILL)
         process.kill()
         process.wait()
