@@ -1,6 +1,7 @@
 """The closed-form agents against direct numpy computations in float64."""
 
 import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -150,7 +151,10 @@ def test_tabular_epsgreedy_tries_every_arm_then_plays_the_best_average() -> None
     rng = np.random.default_rng(3)
     state = policy.init(jax.random.key(0), DISJOINT)
     rewards: list[list[float]] = [[], [], []]
-    act, update = eqx.filter_jit(policy.act), eqx.filter_jit(policy.update)
+    act, update = (
+        eqx.filter_jit(functools.partial(decide, policy, DISJOINT)),
+        eqx.filter_jit(policy.update),
+    )
     played = []
     for t in range(60):
         context = jnp.asarray(rng.normal(size=2), jnp.float32)

@@ -186,7 +186,7 @@ def test_ucb_and_ts_scores(design: str) -> None:
     rng = np.random.default_rng(5)
     state = ucb.reserve(ucb.init(jax.random.key(0), SPEC), 8)
     matrix = 0.5 * np.eye(32 if design == "diagonal" else 4)
-    act = eqx.filter_jit(ucb.act)
+    act = eqx.filter_jit(functools.partial(decide, ucb, SPEC))
     for t in range(6):
         x = rng.normal(size=2).astype(np.float32)
         arm, state = act(jax.random.fold_in(jax.random.key(1), t), state, jnp.asarray(x))
@@ -241,7 +241,10 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
     assert isinstance(policy, NeuralLinear)
     rng = np.random.default_rng(6)
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
-    act, update = eqx.filter_jit(policy.act), eqx.filter_jit(policy.update)
+    act, update = (
+        eqx.filter_jit(functools.partial(decide, policy, SPEC)),
+        eqx.filter_jit(policy.update),
+    )
     features, rewards = [], []
     for t in range(7):
         x = rng.normal(size=2).astype(np.float32)

@@ -75,7 +75,7 @@ SCHEMA = pa.schema(
         ("batch_chains", pa.int64()),
     ]
 )
-#: Columns that print_notice how a number came about, not what it is.
+#: Columns that say how a number came about, not what it is.
 PROVENANCE = tuple(SCHEMA.names[SCHEMA.get_field_index("feelgood") :])
 
 
@@ -470,7 +470,7 @@ class Store:
         return True
 
     def verify(self, cell_ids: Iterable[str] | None = None) -> list[Damage]:
-        """Check the cells' files; set aside each that is damaged and print_notice so.
+        """Check the cells' files; set aside each that is damaged and say so.
 
         The manifest gets the lines that it lacks. A file that cannot be read is an error: it may
         be sound.
