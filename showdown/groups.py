@@ -8,8 +8,8 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.paper.tables import TITLES
 from feelgood.report import charts
+from feelgood.report.ranking import rank_results
 from feelgood.report.tables import Comparison, Verdict, to_markdown
-from feelgood.stats.statistics import rank_results
 from showdown.book import Book, items, section
 from showdown.effects import FEWEST_SEEDS, enumeration
 from showdown.published import comparisons, share_sentence, unexplained

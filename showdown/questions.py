@@ -9,7 +9,8 @@ import numpy as np
 
 from feelgood.engine.results import AgentResult
 from feelgood.report import charts
-from feelgood.stats.statistics import bootstrap, compute_of
+from feelgood.report.chain_costs import chain_cost
+from feelgood.stats.intervals import bootstrap
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
     MANY,
@@ -485,7 +486,7 @@ def compute(book: Book) -> str:
         return section("How does regret go with compute?", NOT_RUN)
     rows = []
     for r in results:
-        cost, mean = compute_of(r), bootstrap(np.asarray(r.final_regret, np.float64))
+        cost, mean = chain_cost(r), bootstrap(np.asarray(r.final_regret, np.float64))
         rows.append(
             [
                 f"`{r.agent}`",
@@ -503,7 +504,7 @@ def compute(book: Book) -> str:
         "Mean final regret against gradient evaluations of a chain on linear-20, one point a "
         "number of steps, with 95 % intervals.",
         lambda: scatter(
-            [(r.agent, compute_of(r).gradients or 0.0, r) for r in results],
+            [(r.agent, chain_cost(r).gradients or 0.0, r) for r in results],
             "gradient evaluations of a chain, logarithmic",
             connect=True,
             form="~s",

@@ -22,9 +22,9 @@ from feelgood.core.protocols import Testbed
 from feelgood.engine import compiling
 from feelgood.engine.environment import AGENT, environment, seed_array, seed_keys
 from feelgood.engine.grouping import on_cores
-from feelgood.engine.metrics import effective_sample_size
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.numerics import lanes
+from feelgood.stats.effective_sample_size import effective_sample_size
 from feelgood.targets import history
 from feelgood.testbeds import Linear, Logistic
 

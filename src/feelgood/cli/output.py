@@ -35,8 +35,8 @@ from feelgood.api.saving import (  # noqa: F401  (the command takes the names fr
 from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
-    from feelgood.engine.metrics import Summary
     from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.stats.summary import Summary
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
@@ -176,7 +176,7 @@ class ResultTable:
     def _columns(self) -> dict[str, list[str]]:
         import numpy as np
 
-        from feelgood.engine.metrics import Summary
+        from feelgood.stats.summary import Summary
 
         results = self.results
         columns = {"agent": [r.agent for r in results]}
@@ -231,10 +231,11 @@ BEST_LEVEL = 0.05
 def best_of(results: "Sequence[AgentResult]") -> str | None:
     """Which agent of one testbed is best and by how much, in a sentence; None for a single one.
 
-    The rule is that of `stats.statistics.rank`; the interval is the one of its paired t-test,
+    The rule is that of `stats.ranks.rank`; the interval is the one of its paired t-test,
     so that it holds 0 exactly where the two cannot be told apart.
     """
-    from feelgood.stats.statistics import compare, rank_results, t_quantile
+    from feelgood.report.ranking import compare_results, rank_results
+    from feelgood.stats.student import t_quantile
 
     names = [" ".join(filter(None, [r.agent, describe_settings(r, results)])) for r in results]
     by_name = dict(zip(names, results, strict=True))
@@ -250,7 +251,7 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
     first, rival = left[0], (left + [s for s in standings if not s.may_be_best])[1]
     if rival.diverged:
         return f"{first.name} is best: it is the only agent of which no chain diverged."
-    pair, _ = compare(by_name[rival.name], by_name[first.name])
+    pair, _ = compare_results(by_name[rival.name], by_name[first.name])
     level = 1.0 - BEST_LEVEL / (len(by_name) - 1)
     half = t_quantile(level, pair.count - 1.0) * pair.error
     by = (

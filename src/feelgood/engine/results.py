@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
 from feelgood.core.spec import Status
-from feelgood.engine.metrics import Summary
+from feelgood.stats.summary import Summary
 
 if TYPE_CHECKING:
     import altair as alt

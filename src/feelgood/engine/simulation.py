@@ -49,10 +49,11 @@ from feelgood.engine.environment import (
 from feelgood.engine.grouping import Group, on_cores, that_fit, usable_cores
 from feelgood.engine.lifting import Lifted, has_method, stack_settings
 from feelgood.engine.memory import memory_limit, say
-from feelgood.engine.metrics import Tally, effective_sample_size
+from feelgood.engine.metrics import Tally
 from feelgood.engine.resuming import OfTheseChains, OfThisLayout
 from feelgood.numerics import lanes
 from feelgood.numerics.lanes import AnyKey, LaneKeys
+from feelgood.stats.effective_sample_size import effective_sample_size
 from feelgood.targets import models
 from feelgood.targets.history import Stats, on_accelerator
 

@@ -29,8 +29,9 @@ from scipy import special
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.spec import Spec
-from feelgood.posterior.diagnostics import effective_draws, split_rhat
 from feelgood.posterior.laws import Law, choice_shares
+from feelgood.stats.effective_sample_size import effective_draws
+from feelgood.stats.split_rhat import split_rhat
 
 #: Family-wise false-alarm rate of a verdict.
 LEVEL = 1e-3

@@ -21,8 +21,8 @@ from feelgood.report.drawing import (
     regret_interval,
 )
 from feelgood.report.series import Series
+from feelgood.stats.intervals import bootstrap
 from feelgood.stats.rank_correlation import RankCorrelation, rank_correlation
-from feelgood.stats.statistics import bootstrap
 
 #: Measures that can be drawn, the page's first ones first, and what their axes say.
 MEASURES = {

@@ -19,7 +19,7 @@ from jaxtyping import Float
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.report.series import Series, name_series, ordered_labels
-from feelgood.stats.statistics import Estimate, bootstrap
+from feelgood.stats.intervals import Estimate, bootstrap
 
 Rows = list[dict[str, Any]]
 Chart = alt.LayerChart | alt.Chart | alt.ConcatChart | alt.FacetChart

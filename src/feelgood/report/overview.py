@@ -6,9 +6,10 @@ from typing import Any
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.posterior import AgentPosterior, Analysis
+from feelgood.report.ranking import common_seeds, values_at
 from feelgood.report.series import Series, by_mean, one_curve
 from feelgood.report.tables import Comparison, Verdict, about_networks, counts
-from feelgood.stats.statistics import common_seeds, rank, values_at
+from feelgood.stats.ranks import rank
 
 
 def _plural(count: int, word: str) -> str:

@@ -5,11 +5,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feelgood.engine.metrics import Summary
+from feelgood.report.chain_costs import chain_cost
 from feelgood.report.drawing import figures, regret_interval
 from feelgood.report.series import Series, show_value
 from feelgood.report.tables import Comparison, Verdict
-from feelgood.stats.statistics import compute_of
+from feelgood.stats.summary import Summary
 
 
 def _finite(value: float | None) -> float | None:
@@ -18,7 +18,7 @@ def _finite(value: float | None) -> float | None:
 
 def result_row(series: Series) -> dict[str, Any]:
     r = series.result
-    regret, estimate, cost = r.regret, regret_interval(r), compute_of(r)
+    regret, estimate, cost = r.regret, regret_interval(r), chain_cost(r)
     return {
         "label": series.label,
         "mean": _finite(regret.mean),

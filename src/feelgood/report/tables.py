@@ -14,10 +14,11 @@ import numpy as np
 from rich.table import Table
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.metrics import Summary
 from feelgood.engine.results import AgentResult
 from feelgood.paper.tables import Row
-from feelgood.stats.statistics import WelchTest, values_at, welch
+from feelgood.report.ranking import values_at
+from feelgood.stats.summary import Summary
+from feelgood.stats.welch import WelchTest, welch
 
 #: Level of the test of one row: a hundred right rows have one false "differs" on average.
 LEVEL = 0.01

@@ -7,7 +7,6 @@ from typing import Literal
 import altair as alt
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.metrics import Summary
 from feelgood.report.drawing import (
     Rows,
     as_table,
@@ -17,6 +16,7 @@ from feelgood.report.drawing import (
     number_axis,
 )
 from feelgood.report.tables import Comparison
+from feelgood.stats.summary import Summary
 
 
 def beside_published(

@@ -8,6 +8,7 @@ import altair as alt
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
+from feelgood.report.chain_costs import chain_cost
 from feelgood.report.drawing import (
     Chart,
     Rows,
@@ -18,7 +19,6 @@ from feelgood.report.drawing import (
     regret_interval,
 )
 from feelgood.report.series import Series, name_series
-from feelgood.stats.statistics import compute_of
 
 Cost = Literal["gradients", "seconds"]
 COSTS: Mapping[Cost, str] = {
@@ -37,7 +37,7 @@ def regret_against_compute(results: Sequence[AgentResult], cost: Cost = "gradien
 
 def cost_rows(series: Series, cost: Cost) -> Rows:
     """One row with cost and regret, or none where either is not known."""
-    spent = getattr(compute_of(series.result), cost)
+    spent = getattr(chain_cost(series.result), cost)
     estimate = regret_interval(series.result)
     if spent is None or not spent > 0 or not estimate.value > 0:
         return []
