@@ -39,8 +39,9 @@ from feelgood.posterior import (
     own_target,
 )
 from feelgood.posterior.along import moments_of
-from feelgood.posterior.analysis import AgentPosterior, fresh_contexts
+from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.posterior.chains import gather, parallel_draws
+from feelgood.posterior.comparing import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
 from feelgood.report.posterior_charts import ellipse, posterior_figure, render_figure

@@ -15,7 +15,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from feelgood.posterior import AgentPosterior, Analysis, Calibration, Row
+    from feelgood.posterior import AgentPosterior, Analysis, Calibration, MeasureRow
 
 #: Columns of the tables, their digits and the unit that they are shown in.
 COLUMNS = {
@@ -189,7 +189,7 @@ def _law_name(against: str) -> str:
     return "the exact posterior" if against == "posterior" else "its own target"
 
 
-def _cell(row: "Row | None") -> str:
+def _cell(row: "MeasureRow | None") -> str:
     """`value ± error`; of a distance, in brackets, what exact draws would show."""
     if row is None:
         return ""

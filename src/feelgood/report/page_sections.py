@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feelgood.posterior import Analysis, Row
+from feelgood.posterior import Analysis, MeasureRow
 from feelgood.report import along_charts, charts, posterior_charts
 from feelgood.report.drawing import Chart, Style
 from feelgood.report.packing import Packer
@@ -218,7 +218,7 @@ def add_analysis(packer: Packer, number: int, analysis: Analysis) -> None:
     )
 
 
-def _measured(row: Row | None, digits: int) -> str:
+def _measured(row: MeasureRow | None, digits: int) -> str:
     if row is None:
         return "–"
     if not math.isfinite(row.error):

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.posterior.analysis import AgentPosterior
+from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.report.drawing import (
     FORMATS,
     SHOWN,
