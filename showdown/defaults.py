@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from feelgood.engine.results import AgentResult
+from feelgood.report.aggregates import regret_interval
 from feelgood.report.chain_costs import chain_cost
-from feelgood.report.drawing import regret_interval
 from feelgood.report.ranking import common_seeds, values_at
 from feelgood.stats.ranks import Ranking, rank_across
 from showdown import posterior

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.report import charts
 from feelgood.report.chain_costs import chain_cost
+from feelgood.report.charts.sweep import sweep_charts
 from feelgood.stats.intervals import bootstrap
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
@@ -166,7 +166,7 @@ def _bonus_part(book: Book, title: str, about: str, studies: Sequence[str], figu
     sentences = [summary(name, own) for name, own in _grouped(effects, _whose).items()]
     drawn = [r for r in book.shelf.of(*studies) if _has_bonus(r)]
     image = book.figure(
-        figure, f"Mean final regret over λ, {title.lower()}.", lambda: charts.sweep_charts(drawn)
+        figure, f"Mean final regret over λ, {title.lower()}.", lambda: sweep_charts(drawn)
     )
     return section(
         title, about, items(sentences), image, folded("All pairs", table(effects)), depth=3
@@ -256,7 +256,7 @@ def _cap(book: Book) -> str:
             free = [t for t in book.shelf.twins(r, r.agent, ("b",)) if t.settings["b"] == 1000]
             caps.append(effect(settings_text(r, ("lam", "b")), r, free[0] if free else None))
     image = book.figure(
-        "cap", "Mean final regret over λ and b on linear-20.", lambda: charts.sweep_charts(runs)
+        "cap", "Mean final regret over λ and b on linear-20.", lambda: sweep_charts(runs)
     )
     return section(
         "The cap b",

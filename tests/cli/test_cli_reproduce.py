@@ -17,7 +17,7 @@ from feelgood.cli import output
 from feelgood.paper import costs, reproducing
 from feelgood.paper.reproducing import in_words, plan_rows
 from feelgood.paper.tables import TITLES, rows
-from feelgood.report.tables import Comparison, compare_rows
+from feelgood.report.published import PublishedComparison, compare_rows
 from feelgood.studies import Store
 
 
@@ -192,9 +192,9 @@ def test_a_folder_that_is_something_else_is_left_alone(command: Command, tmp_pat
 # ---- what the table shows, in words, and the demo -------------------------------------------
 
 
-def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[Comparison]:
+def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[PublishedComparison]:
     """Rows of the main table with made results of these means."""
-    out: list[Comparison] = []
+    out: list[PublishedComparison] = []
     for agent, mean in means:
         row = next(r for r in rows("main", [testbed], [agent]) if r.published.beta != 1)
         values = mean + np.linspace(-5.0, 5.0, 10)

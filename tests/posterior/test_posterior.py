@@ -44,8 +44,9 @@ from feelgood.posterior.chains import gather, parallel_draws
 from feelgood.posterior.comparing import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
-from feelgood.report.posterior_charts import ellipse, posterior_figure, render_figure
+from feelgood.report.charts.draws import ellipse, posterior_figure
 from feelgood.report.posterior_draws import to_inference_data
+from feelgood.report.rendering import render_figure
 from feelgood.testbeds.planted import Planted
 
 STRICT = 1e-4

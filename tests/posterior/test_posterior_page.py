@@ -16,10 +16,11 @@ from feelgood import FeelgoodError, cli
 from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.posterior import MEASURES, Analysis
 from feelgood.posterior.saved import FILES, read_analysis, writers
-from feelgood.report.along_charts import correlation, errors_of, posterior_along
-from feelgood.report.drawing import to_spec
+from feelgood.report.charts.draws import posterior_figure
+from feelgood.report.charts.posterior import posterior_along
 from feelgood.report.page import build_page, page_data
-from feelgood.report.posterior_charts import posterior_figure
+from feelgood.report.posterior_errors import correlation, errors_of
+from feelgood.report.rendering import to_spec
 from feelgood.report.series import name_series
 from feelgood.studies.spec import plan_cells
 from feelgood.studies.store import Store

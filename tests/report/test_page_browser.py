@@ -13,7 +13,7 @@ from made_up import made_up, swept
 
 from feelgood.paper.tables import rows as published_rows
 from feelgood.report.page import build_page
-from feelgood.report.tables import compare_row
+from feelgood.report.published import compare_row
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")

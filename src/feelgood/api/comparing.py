@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
-from feelgood.engine.results import AgentResult, RunResult, figure, to_pandas
+from feelgood.core.numbers import figure
+from feelgood.engine.results import AgentResult, RunResult, to_pandas
 from feelgood.report.ranking import compare_results
 from feelgood.report.series import Series, in_symbols, name_series
 from feelgood.stats.pairs import PairedDifference

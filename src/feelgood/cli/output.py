@@ -33,6 +33,7 @@ from feelgood.api.saving import (  # noqa: F401  (the command takes the names fr
     prepare_folder,
 )
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import mean_and_std, with_minus
 
 if TYPE_CHECKING:
     from feelgood.engine.results import AgentResult, RunResult
@@ -140,11 +141,8 @@ def describe_settings(result: "AgentResult", others: "Sequence[AgentResult]") ->
 
 
 def spread(summary: "Summary", digits: int) -> str:
-    """`mean ± std`; the mean alone of one chain, a dash where none is left."""
-    if summary.count == 0:
-        return "–"
-    mean = f"{summary.mean:,.{digits}f}"
-    return mean if summary.count == 1 else f"{mean} ± {summary.std:,.{digits}f}"
+    """`mean ± std` over seeds."""
+    return mean_and_std(summary.mean, summary.std, summary.count, digits)
 
 
 class ResultTable:
@@ -255,8 +253,9 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
     level = 1.0 - BEST_LEVEL / (len(by_name) - 1)
     half = t_quantile(level, pair.count - 1.0) * pair.error
     by = (
-        f"by {_signed(pair.mean)} ({100 * level:.3g} % interval {_signed(pair.mean - half)} to "
-        f"{_signed(pair.mean + half)}, {pair.count} paired seeds)"
+        f"by {with_minus(pair.mean)} ({100 * level:.3g} % interval "
+        f"{with_minus(pair.mean - half)} to {with_minus(pair.mean + half)}, "
+        f"{pair.count} paired seeds)"
     )
     if len(left) == 1:
         return f"{first.name} is best: the regret of {rival.name}, the next, is higher {by}."
@@ -266,10 +265,6 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
         f"{first.name} has the lowest mean regret, but cannot be told apart from {shown}: the "
         f"regret of {rival.name} is higher {by}."
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:,.1f}".replace("-", "−")
 
 
 def health_table(results: "Sequence[AgentResult]") -> Table:

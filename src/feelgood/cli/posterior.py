@@ -115,7 +115,7 @@ def posterior(
     targets = [path for path in (json_file, figure, arviz, page) if path is not None]
     targets += [out / name for name in FILES] if out else []
     if figure is not None:
-        from feelgood.report.posterior_charts import check_format
+        from feelgood.report.rendering import check_format
 
         check_format(figure)
     if arviz is not None:
@@ -170,7 +170,8 @@ def _write(
         for name, write in writers(analysis).items():
             write_atomically(out / name, write)
     if figure is not None:
-        from feelgood.report.posterior_charts import posterior_figure, render_figure
+        from feelgood.report.charts.draws import posterior_figure
+        from feelgood.report.rendering import render_figure
 
         picture = render_figure(posterior_figure(analysis.agents), figure)
         write_atomically(figure, lambda path: path.write_bytes(picture))

@@ -1,5 +1,6 @@
 """The measures, and one row for each measure and arm."""
 
+import math
 from typing import NamedTuple
 
 #: What each measure is, in words; the order of tables.
@@ -31,3 +32,22 @@ class MeasureRow(NamedTuple):
     error: float
     #: Of the test that the draws are exact; None for what is not tested.
     p_value: float | None = None
+
+
+#: Measures that are positive even for exact draws: the excess over what those show is the error.
+DISTANCES = ("choice", "bias", "wasserstein2", "shape")
+
+
+def measured_text(row: MeasureRow, digits: int, unit: float = 1.0, thousands: str = "") -> str:
+    """`value ± error`; of a distance, in brackets, what exact draws would show.
+
+    `thousands` separates them in values without an error.
+    """
+    value, expected, error = (
+        f"{number / unit:.{digits}f}" for number in (row.value, row.expected, row.error)
+    )
+    if not math.isfinite(row.error):
+        return f"{row.value / unit:{thousands}.{digits}f}"
+    if row.measure in DISTANCES:
+        return f"{value} ({expected} ± {error})"
+    return f"{value} ± {error}"
