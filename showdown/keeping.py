@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.parquet import read_parquet
 from feelgood.engine.results import AgentResult, PosteriorAlong
+from feelgood.report.chain_costs import chain_cost
 from feelgood.report.matching import run_key
-from feelgood.stats.statistics import compute_of
 
 #: Rounds of a curve that are kept, and significant digits of curves and of diagnostics.
 POINTS, CURVE_DIGITS, HEALTH_DIGITS = 30, 4, 3
@@ -96,7 +96,7 @@ def to_rows(kept: Kept) -> list[Row]:
         "curve_rounds": r.curve_rounds[picked].tolist(),
         # Measuring takes time that is not the agent's.
         "compile_s": r.compile_s / len(r.seeds) if r.posterior is None else None,
-        "run_s": compute_of(r).seconds if r.posterior is None else None,
+        "run_s": chain_cost(r).seconds if r.posterior is None else None,
         "studies": list(kept.studies),
         "numbers": list(kept.numbers),
         **{name: r.provenance.get(name) for name in ORIGIN},

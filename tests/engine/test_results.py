@@ -125,7 +125,7 @@ def test_objects_that_differ_in_nothing_that_is_known_are_numbered() -> None:
 
 
 def test_the_chart_is_the_pages(result: RunResult) -> None:
-    from feelgood.report.charts import regret_curves
+    from feelgood.report.charts.curves import regret_curves
 
     spec, page = result.plot().to_dict(), regret_curves(result.results).to_dict()
     assert spec["config"]["range"]["category"]

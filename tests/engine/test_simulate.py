@@ -27,8 +27,8 @@ from feelgood.engine.environment import environment
 from feelgood.engine.loop import REPEATED_DRAWS
 from feelgood.engine.plan import on_cores
 from feelgood.engine.simulation import Outcome, simulate
-from feelgood.engine.tally import effective_sample_size
 from feelgood.numerics.keys import AGENT, LaneKeys, fold_in, seed_array, seed_keys
+from feelgood.stats.effective_sample_size import effective_sample_size
 from feelgood.testbeds import Linear, Logistic
 
 TINY = Linear(parameters=6, arms=3)

@@ -17,7 +17,7 @@ import feelgood.studies.atomic as atomic_module
 from feelgood import FeelgoodError
 from feelgood.cli import main
 from feelgood.core.parquet import read_parquet
-from feelgood.report import drawing, page
+from feelgood.report import page, rendering
 from feelgood.studies import Store, Study, plan_cells, run_study
 from feelgood.studies.atomic import Lock
 from feelgood.studies.batches import Claim, plan
@@ -88,7 +88,7 @@ def test_damaged_cells_are_named_by_all_that_reads_a_store(
 
     # What draws takes long and is tested elsewhere.
     monkeypatch.setattr(page, "_vega", lambda: "")
-    monkeypatch.setattr(drawing, "render", lambda *words: b"")
+    monkeypatch.setattr(rendering, "render", lambda *words: b"")
     folder = store.path.parent
     out = folder / "out.csv"
     for words in (

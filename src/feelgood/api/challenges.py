@@ -20,7 +20,7 @@ from feelgood.api.running import Progress, run_each
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import Policy
 from feelgood.engine.results import AgentResult
-from feelgood.stats.statistics import PairedDifference, paired_difference
+from feelgood.stats.pairs import PairedDifference, paired_difference
 
 FILE = Path(__file__).with_name("baselines.parquet")
 #: Error rate of all verdicts of a challenge together (Bonferroni's bound).

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
-from feelgood.engine.results import AgentResult, RunResult, figure, to_pandas
+from feelgood.core.numbers import figure
+from feelgood.engine.results import AgentResult, RunResult, to_pandas
+from feelgood.report.ranking import compare_results
 from feelgood.report.series import Series, in_symbols, name_series
-from feelgood.stats.statistics import PairedDifference, compare
+from feelgood.stats.pairs import PairedDifference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,7 +147,9 @@ def compare_all(run: RunResult, baseline: Any = None) -> Comparisons:
         base = _baseline(run, members, baseline)
         others = [s for s in members if s is not base]
         rows += [
-            Compared(problem, s.label, base.label, compare(s.result, base.result)[0], len(others))
+            Compared(
+                problem, s.label, base.label, compare_results(s.result, base.result)[0], len(others)
+            )
             for s in others
         ]
     if not rows:

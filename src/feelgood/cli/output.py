@@ -33,10 +33,11 @@ from feelgood.api.saving import (  # noqa: F401  (the command takes the names fr
     prepare_folder,
 )
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import mean_and_std, with_minus
 
 if TYPE_CHECKING:
     from feelgood.engine.results import AgentResult, RunResult
-    from feelgood.engine.tally import Summary
+    from feelgood.stats.summary import Summary
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
@@ -140,11 +141,8 @@ def describe_settings(result: "AgentResult", others: "Sequence[AgentResult]") ->
 
 
 def spread(summary: "Summary", digits: int) -> str:
-    """`mean ± std`; the mean alone of one chain, a dash where none is left."""
-    if summary.count == 0:
-        return "–"
-    mean = f"{summary.mean:,.{digits}f}"
-    return mean if summary.count == 1 else f"{mean} ± {summary.std:,.{digits}f}"
+    """`mean ± std` over seeds."""
+    return mean_and_std(summary.mean, summary.std, summary.count, digits)
 
 
 class ResultTable:
@@ -176,7 +174,7 @@ class ResultTable:
     def _columns(self) -> dict[str, list[str]]:
         import numpy as np
 
-        from feelgood.engine.tally import Summary
+        from feelgood.stats.summary import Summary
 
         results = self.results
         columns = {"agent": [r.agent for r in results]}
@@ -231,10 +229,11 @@ BEST_LEVEL = 0.05
 def best_of(results: "Sequence[AgentResult]") -> str | None:
     """Which agent of one testbed is best and by how much, in a sentence; None for a single one.
 
-    The rule is that of `stats.statistics.rank`; the interval is the one of its paired t-test,
+    The rule is that of `stats.ranks.rank`; the interval is the one of its paired t-test,
     so that it holds 0 exactly where the two cannot be told apart.
     """
-    from feelgood.stats.statistics import compare, rank_results, t_quantile
+    from feelgood.report.ranking import compare_results, rank_results
+    from feelgood.stats.student import t_quantile
 
     names = [" ".join(filter(None, [r.agent, describe_settings(r, results)])) for r in results]
     by_name = dict(zip(names, results, strict=True))
@@ -250,12 +249,13 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
     first, rival = left[0], (left + [s for s in standings if not s.may_be_best])[1]
     if rival.diverged:
         return f"{first.name} is best: it is the only agent of which no chain diverged."
-    pair, _ = compare(by_name[rival.name], by_name[first.name])
+    pair, _ = compare_results(by_name[rival.name], by_name[first.name])
     level = 1.0 - BEST_LEVEL / (len(by_name) - 1)
     half = t_quantile(level, pair.count - 1.0) * pair.error
     by = (
-        f"by {_signed(pair.mean)} ({100 * level:.3g} % interval {_signed(pair.mean - half)} to "
-        f"{_signed(pair.mean + half)}, {pair.count} paired seeds)"
+        f"by {with_minus(pair.mean)} ({100 * level:.3g} % interval "
+        f"{with_minus(pair.mean - half)} to {with_minus(pair.mean + half)}, "
+        f"{pair.count} paired seeds)"
     )
     if len(left) == 1:
         return f"{first.name} is best: the regret of {rival.name}, the next, is higher {by}."
@@ -265,10 +265,6 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
         f"{first.name} has the lowest mean regret, but cannot be told apart from {shown}: the "
         f"regret of {rival.name} is higher {by}."
     )
-
-
-def _signed(value: float) -> str:
-    return f"{value:,.1f}".replace("-", "−")
 
 
 def health_table(results: "Sequence[AgentResult]") -> Table:

@@ -15,7 +15,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from feelgood.posterior import AgentPosterior, Analysis, Calibration, Row
+    from feelgood.posterior import AgentPosterior, Analysis, Calibration, MeasureRow
 
 #: Columns of the tables, their digits and the unit that they are shown in.
 COLUMNS = {
@@ -115,7 +115,7 @@ def posterior(
     targets = [path for path in (json_file, figure, arviz, page) if path is not None]
     targets += [out / name for name in FILES] if out else []
     if figure is not None:
-        from feelgood.report.posterior_charts import check_format
+        from feelgood.report.rendering import check_format
 
         check_format(figure)
     if arviz is not None:
@@ -170,7 +170,8 @@ def _write(
         for name, write in writers(analysis).items():
             write_atomically(out / name, write)
     if figure is not None:
-        from feelgood.report.posterior_charts import posterior_figure, render_figure
+        from feelgood.report.charts.draws import posterior_figure
+        from feelgood.report.rendering import render_figure
 
         picture = render_figure(posterior_figure(analysis.agents), figure)
         write_atomically(figure, lambda path: path.write_bytes(picture))
@@ -189,7 +190,7 @@ def _law_name(against: str) -> str:
     return "the exact posterior" if against == "posterior" else "its own target"
 
 
-def _cell(row: "Row | None") -> str:
+def _cell(row: "MeasureRow | None") -> str:
     """`value ± error`; of a distance, in brackets, what exact draws would show."""
     if row is None:
         return ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from feelgood.paper.tuning import NetworkChoice, NetworkTuning
-    from feelgood.report.tables import Comparison
+    from feelgood.report.published import PublishedComparison
     from feelgood.studies import Store, Study
 
 FORMATS = ("table", "markdown", "csv", "latex")
@@ -102,9 +102,9 @@ def reproduce(
     from feelgood.cli.study import use_no_accelerator
     from feelgood.data.datasets import use_data
     from feelgood.paper.published_rows import TITLES, rows
-    from feelgood.paper.reproducing import in_words, plan_rows
+    from feelgood.paper.reproducing import plan_rows
     from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning, with_choices
-    from feelgood.report.tables import compare_rows
+    from feelgood.report.published import compare_rows, comparison_in_words
     from feelgood.studies import Store
 
     use_no_accelerator()
@@ -148,7 +148,7 @@ def reproduce(
         write_atomically(page, lambda path: path.write_text(text, encoding="utf-8"))
     _show(view, comparisons, title, format_, out)
     if format_ == "table" and out is None:
-        view.print(in_words(comparisons), markup=False, soft_wrap=True)
+        view.print(comparison_in_words(comparisons), markup=False, soft_wrap=True)
     if page is not None and study is not None:
         where = view if format_ == "table" and out is None else errors
         where.print(f"page: {page}", markup=False, soft_wrap=True)
@@ -197,10 +197,14 @@ def _chosen_networks(choices: "Sequence[NetworkChoice]", tuning: "NetworkTuning"
 
 
 def _show(
-    view: Console, comparisons: "Sequence[Comparison]", title: str, format_: str, out: Path | None
+    view: Console,
+    comparisons: "Sequence[PublishedComparison]",
+    title: str,
+    format_: str,
+    out: Path | None,
 ) -> None:
     """Print the comparison, or write it to a file."""
-    from feelgood.report.tables import TEXT_FORMATS, to_rich
+    from feelgood.report.published_tables import TEXT_FORMATS, to_rich
 
     if format_ == "table" and out is None:
         view.print(to_rich(comparisons, title))

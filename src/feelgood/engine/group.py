@@ -25,10 +25,11 @@ from feelgood.engine.loop import (
     strongly_typed,
 )
 from feelgood.engine.plan import Plan
-from feelgood.engine.tally import Tally, effective_sample_size
+from feelgood.engine.tally import Tally
 from feelgood.engine.watching import Measurements, Watch
 from feelgood.numerics.keys import LaneKeys, seed_array
 from feelgood.numerics.noise import RoundNoise
+from feelgood.stats.effective_sample_size import effective_sample_size
 
 #: A call into the compiled program aims at this long, so that progress and Ctrl-C are prompt.
 CALL_SECONDS = 0.4

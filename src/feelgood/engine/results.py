@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.numbers import figure
 from feelgood.core.spec import Status
-from feelgood.engine.tally import Summary
+from feelgood.stats.summary import Summary
 
 if TYPE_CHECKING:
     import altair as alt
@@ -55,12 +56,13 @@ class Shown:
         `band` is what is shaded: 10 to 90 % of the seeds, or `"std"`, mean ± standard deviation.
         """
         from feelgood.core.arguments import parse_choice
-        from feelgood.report import charts, drawing
+        from feelgood.report.charts.curves import regret_curves
+        from feelgood.report.theme import theme_config
 
         checked: Any = parse_choice("band", band, ("quantile", "std"))
         options = {"log_x": bool(log_x), "log_y": bool(log_y), "band": checked}
-        chart = charts.regret_curves(self._run().results, **options)
-        return chart.configure(**drawing.theme_config())
+        chart = regret_curves(self._run().results, **options)
+        return chart.configure(**theme_config())
 
     def to_arrow(self) -> "pa.Table":
         """One row per agent, setting and seed, with the curve as a list column."""
@@ -323,15 +325,6 @@ def _arrow(results: Sequence[AgentResult]) -> "pa.Table":
         ]
     )
     return pa.Table.from_pylist(rows, schema=schema)
-
-
-def figure(value: float, like: float | None = None) -> str:
-    """A regret, or a difference of two, in few characters; with as many digits as `like` has."""
-    if not np.isfinite(value):
-        return "–"
-    size = abs(value if like is None else like)
-    digits = 1 if size >= 10 or size == 0 else 2 if size >= 1 else 4
-    return f"{value:,.{digits}f}"
 
 
 def _regret(result: AgentResult) -> str:

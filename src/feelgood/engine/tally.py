@@ -1,8 +1,7 @@
-"""What a run is judged by: pure functions and one accumulator on host arrays, in float64."""
+"""What a run is judged by: one accumulator on host arrays, in float64."""
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -98,50 +97,3 @@ class Tally:
         """Mean of each diagnostic between consecutive grid points."""
         width = np.diff(self.grid, prepend=0)
         return {name: sums / width for name, sums in self.health.items()}
-
-
-@dataclasses.dataclass(frozen=True)
-class Summary:
-    """How a quantity is spread over seeds."""
-
-    count: int
-    mean: float
-    std: float
-    sem: float
-    median: float
-    q25: float
-    q75: float
-
-    @classmethod
-    def of(cls, values: Float[np.ndarray, " seeds"]) -> "Summary":
-        """Sample mean, standard deviation (n − 1), its standard error, median and quartiles.
-
-        Chains that diverged are NaN and left out; `count` says how many are in.
-        """
-        kept = values[np.isfinite(values)]
-        n = len(kept)
-        if n == 0:
-            nan = float("nan")
-            return cls(0, nan, nan, nan, nan, nan, nan)
-        std = float(np.std(kept, ddof=1)) if n > 1 else float("nan")
-        q25, median, q75 = (float(q) for q in np.quantile(kept, [0.25, 0.5, 0.75]))
-        return cls(n, float(np.mean(kept)), std, std / float(np.sqrt(n)), median, q25, q75)
-
-
-def effective_sample_size(draws: Float[np.ndarray, "draws quantities"]) -> Any:
-    """How many independent draws each column is worth.
-
-    N / (1 + 2 Σ ρ_t), the sum cut by the initial monotone sequence of Geyer ("Practical Markov
-    chain Monte Carlo", 1992). A column that never moves is worth one draw.
-    """
-    count = len(draws)
-    centred = draws - draws.mean(axis=0)
-    spectrum = np.fft.rfft(centred, n=2 * count, axis=0)
-    covariance = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[:count] / count
-    frozen = covariance[0] <= 0
-    rho = covariance / np.where(frozen, 1.0, covariance[0])
-    pairs = rho[0 : count - 1 : 2] + rho[1:count:2]
-    positive = np.cumprod(pairs > 0, axis=0).astype(bool)
-    monotone = np.minimum.accumulate(np.where(positive, pairs, 0.0), axis=0)
-    time = np.maximum(2.0 * monotone.sum(axis=0) - 1.0, 1.0 / count)
-    return np.where(frozen, 1.0, np.minimum(count / time, count * np.log10(max(count, 10))))

@@ -1,6 +1,6 @@
 """The measures along a run: every chain of a running group against its own exact posterior.
 
-The engine's chains are one per seed and setting, so Monte Carlo errors come from batches of a
+The engine has one chain per seed and setting, so Monte Carlo errors come from batches of a
 chain's repeated draws in place of parallel chains. The state is not changed: the run goes on as if
 nothing had been measured.
 """
@@ -22,14 +22,15 @@ from feelgood.engine.compiling import BRIEFLY, compiled, in_own_precision
 from feelgood.engine.loop import repeated_draws
 from feelgood.engine.results import PosteriorAlong
 from feelgood.numerics.keys import AnyKey, fold_in
-from feelgood.posterior.analysis import fresh_contexts
 from feelgood.posterior.chains import draws_parameters
+from feelgood.posterior.comparing import fresh_contexts
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
-from feelgood.posterior.measures import MEASURES, Row, measure
+from feelgood.posterior.measure_rows import MEASURES, MeasureRow
+from feelgood.posterior.measures import measure
 from feelgood.posterior.settings import PRECISION, has_truth, noise_of
 from feelgood.targets.history import Stats
 
-#: Batches of a chain's draws, and draws a batch.
+#: Batches of a chain's draws, and draws per batch.
 BATCHES, BATCH = 20, 10
 #: Fresh contexts on which the choice of arms is compared: fewer than at the end of a run.
 CONTEXTS = 64
@@ -75,8 +76,8 @@ def measure_state(
     contexts: np.ndarray | None = None,
     batches: int = BATCHES,
     batch: int = BATCH,
-) -> list[list[Row]]:
-    """Measures of all arms together after round `t`, one list a chain (lane); none if it diverged.
+) -> list[list[MeasureRow]]:
+    """Measures of all arms together after round `t`: one list per chain, empty if it diverged.
 
     `state`, `seen` and `keys` are those of a running group (see `engine.loop.Playing`);
     draws use random numbers of their own.

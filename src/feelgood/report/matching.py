@@ -7,11 +7,11 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.paper.published import all_published
 from feelgood.paper.published_rows import PublishedRow, missing, to_row
-from feelgood.report.tables import Comparison, compare_row
+from feelgood.report.published import PublishedComparison, compare_row
 from feelgood.studies.spec import Cell, plan_cells
 
 
-def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
+def find_comparisons(results: Sequence[AgentResult]) -> list[PublishedComparison]:
     """A comparison for every published number whose run is among the results.
 
     A run belongs to a number when agent, testbed and every setting are those of the paper's
@@ -32,7 +32,7 @@ def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
 
 
 def papers_betas(
-    results: Sequence[AgentResult], comparisons: Sequence[Comparison]
+    results: Sequence[AgentResult], comparisons: Sequence[PublishedComparison]
 ) -> list[str | None]:
     """The paper's β of the results that stand beside published numbers, as the paper writes it.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.posterior.analysis import AgentPosterior
+from feelgood.posterior.analysis_results import AgentPosterior
 
 
 def import_arviz() -> Any:

@@ -7,21 +7,14 @@ from typing import Any, Literal
 import altair as alt
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import rounded, setting_text, tile_number
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import (
-    Chart,
-    Rows,
-    Style,
-    as_table,
-    figures,
-    layered,
-    number_axis,
-    regret_interval,
-    side_by_side,
-    wide,
-)
+from feelgood.report.aggregates import regret_interval
+from feelgood.report.axes import number_axis, wide
+from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
+from feelgood.report.rendering import Chart, ChartRows, as_table
 from feelgood.report.series import Sweep, find_sweeps, name_series, show_axis
-from feelgood.report.series import show_value as show
+from feelgood.report.style import Style, layered, side_by_side
 
 
 def sweep_charts(results: Sequence[AgentResult]) -> Chart:
@@ -58,20 +51,18 @@ def group_lines(sweeps: Sequence[Sweep]) -> list[list[Sweep]]:
 def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.LayerChart:
     """Mean final regret over two settings; the darker the lower, the best one framed."""
     a, b = sweep.axes
-    rows: Rows = []
+    rows: ChartRows = []
     for s in sweep.members:
         summary = s.result.regret
         if summary.count:
             rows.append(
                 {
-                    "x": show(s.result.settings[a]),
-                    "y": show(s.result.settings[b]),
-                    "mean": figures(summary.mean),
-                    "std": figures(summary.std) if summary.count > 1 else None,
+                    "x": setting_text(s.result.settings[a]),
+                    "y": setting_text(s.result.settings[b]),
+                    "mean": rounded(summary.mean),
+                    "std": rounded(summary.std) if summary.count > 1 else None,
                     "seeds": summary.count,
-                    "text": f"{summary.mean:,.3g}"
-                    if summary.mean < 1e3
-                    else f"{summary.mean:,.0f}",
+                    "text": tile_number(summary.mean),
                 }
             )
     means = [row["mean"] for row in rows]
@@ -112,9 +103,9 @@ def heat_map(sweep: Sweep, width: int | Literal["container"] = 320) -> alt.Layer
 
 
 def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360) -> alt.LayerChart:
-    """Mean final regret over one setting with 95 % intervals, one line an agent."""
+    """Mean final regret over one setting with 95 % intervals, one line per agent."""
     axis = sweeps[0].axes[0]
-    rows: Rows = []
+    rows: ChartRows = []
     for sweep in sweeps:
         for s in sorted(sweep.members, key=lambda s: _level_key(s.result.settings[axis])):
             estimate = regret_interval(s.result)
@@ -122,16 +113,18 @@ def sweep_lines(sweeps: Sequence[Sweep], width: int | Literal["container"] = 360
                 rows.append(
                     {
                         "series": sweep.name,
-                        "x": show(s.result.settings[axis]),
-                        "mean": figures(estimate.value),
-                        "low": figures(estimate.low),
-                        "high": figures(estimate.high),
+                        "x": setting_text(s.result.settings[axis]),
+                        "mean": rounded(estimate.value),
+                        "low": rounded(estimate.low),
+                        "high": rounded(estimate.high),
                         "seeds": estimate.count,
                     }
                 )
     order = list(dict.fromkeys(level for sweep in sweeps for level in _levels(sweep, axis)))
     values = {
-        show(s.result.settings[axis]): s.result.settings[axis] for w in sweeps for s in w.members
+        setting_text(s.result.settings[axis]): s.result.settings[axis]
+        for w in sweeps
+        for s in w.members
     }
     order.sort(key=lambda level: _level_key(values[level]))
     style = Style(labels=tuple(dict.fromkeys(sweep.name for sweep in sweeps)))
@@ -177,7 +170,7 @@ def _level_key(value: Any) -> tuple[int, float, str]:
 def _levels(sweep: Sweep, axis: str) -> list[str]:
     """The values of a swept setting in their order, as they are shown."""
     values = sorted((s.result.settings[axis] for s in sweep.members), key=_level_key)
-    return list(dict.fromkeys(show(value) for value in values))
+    return list(dict.fromkeys(setting_text(value) for value in values))
 
 
 def _relative(value: float, values: Sequence[float]) -> float:
@@ -186,3 +179,31 @@ def _relative(value: float, values: Sequence[float]) -> float:
     if wide((low, high)):
         value, low, high = math.log(value), math.log(low), math.log(high)
     return (value - low) / (high - low) if high > low else 0.0
+
+
+def _on_page(problem: PageProblem) -> list[PageChart]:
+    found = find_sweeps(problem.series)
+    out = []
+    for sweep in found:
+        if len(sweep.axes) == 2:
+            name = f"{sweep.name}: {' and '.join(map(show_axis, sweep.axes))}"
+            out.append(PageChart(name, {"": heat_map(sweep, "container")}, name))
+    for lines in group_lines(found):
+        name = f"over {show_axis(lines[0].axes[0])}"
+        out.append(PageChart(name, {"": sweep_lines(lines, "container")}, name))
+    return out
+
+
+register_chart(
+    ChartKind(
+        name="sweep",
+        section=Section(
+            "sweeps",
+            "Settings that were swept",
+            "Mean final regret, everything else being equal. The lowest of a map is framed.",
+            place=30,
+        ),
+        draw=sweep_charts,
+        on_page=_on_page,
+    )
+)

@@ -1,7 +1,6 @@
-"""The paper's figure of posteriors: exact and sampled draws of every arm, one row an agent."""
+"""The paper's figure of posteriors: exact and sampled draws of every arm, one row per agent."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -9,35 +8,34 @@ import numpy as np
 from jaxtyping import Float
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.posterior.analysis import AgentPosterior
-from feelgood.report.drawing import (
-    FORMATS,
-    SHOWN,
-    Rows,
-    as_table,
-    render,
-    theme_config,
-    to_spec,
-    vega_lite_version,
+from feelgood.posterior.analysis_results import AgentPosterior, Analysis
+from feelgood.posterior.measure_rows import measured_text
+from feelgood.report.chart_kinds import (
+    ChartKind,
+    PageChart,
+    PageTable,
+    Section,
+    register_chart,
 )
+from feelgood.report.rendering import ChartRows, as_table
+from feelgood.report.style import SHOWN
 
 #: Draws of each kind that a panel shows, and points of an ellipse.
-POINTS, ELLIPSE = 200, 61
+SHOWN_DRAWS, ELLIPSE = 200, 61
 #: −2 ln(1 − 0.9): the squared radius that holds 90 % of a normal law in the plane.
 RADIUS = 4.605170
 EXACT, SAMPLED, OWN = "exact posterior", "sampled", "exact own target"
-FIGURE_FORMATS = (*FORMATS, "html")
 
 
 def posterior_figure(
     results: Sequence[AgentPosterior],
-    points: int = POINTS,
+    points: int = SHOWN_DRAWS,
     size: int = 105,
     switch: bool = False,
 ) -> alt.FacetChart:
     """Exact and sampled draws in the plane of the first two coordinates, with 90 % ellipses.
 
-    One row an agent (of the first data set), one column an arm. Ellipses are those of the normal
+    One row per agent (of the first data set), one column per arm. Ellipses are those of the normal
     laws with the moments of each; an agent with another target of its own has a third, dashed. With
     `switch` the page's buttons choose the rows.
     """
@@ -47,7 +45,7 @@ def posterior_figure(
     shown = [first[name] for name in dict.fromkeys(r.agent for r in results)]
     if shown[0].draws.shape[-1] < 2:
         raise FeelgoodError("a plane needs contexts of at least 2 dimensions: this has 1.")
-    rows: Rows = []
+    rows: ChartRows = []
     for result in shown:
         for arm in range(result.draws.shape[2]):
             rows += _panel(result, arm, points)
@@ -91,7 +89,7 @@ def posterior_figure(
     return chart
 
 
-def _panel(result: AgentPosterior, arm: int, points: int) -> Rows:
+def _panel(result: AgentPosterior, arm: int, points: int) -> ChartRows:
     """The rows of one panel: draws (order −1) and ellipses (order 0, 1, …)."""
     generator = np.random.default_rng([result.seed, arm])
     sampled = result.draws[:, :, arm, :2].reshape(-1, 2)
@@ -131,23 +129,59 @@ def ellipse(
     return mean + np.sqrt(RADIUS) * circle @ root.T
 
 
-def render_figure(chart: alt.FacetChart, path: Path) -> bytes:
-    """The figure as the suffix of `path` says: PNG, SVG, PDF or one HTML page."""
-    kind = path.suffix.removeprefix(".").lower()
-    if kind == "html":
-        import vl_convert
-
-        spec = {**to_spec(chart), "config": theme_config()}
-        page: str = vl_convert.vegalite_to_html(spec, vl_version=vega_lite_version(), bundle=True)
-        return page.encode()
-    check_format(path)
-    return render(chart, kind)
+#: Columns of an analysis' table: the measures, what is above them, and their digits.
+ANALYSED = {
+    "bias": ("bias (sd)", 3),
+    "trace": ("variance", 3),
+    "cover90": ("in 90 %", 3),
+    "choice": ("arm choice", 4),
+    "ess": ("ESS", 0),
+    "rhat": ("R̂", 3),
+}
 
 
-def check_format(path: Path) -> None:
-    """Refuse a file whose suffix names no format."""
-    if path.suffix.removeprefix(".").lower() not in FIGURE_FORMATS:
-        raise FeelgoodError(
-            f"figures cannot be written as '{path.name}': end the name in one of "
-            f"{', '.join('.' + kind for kind in FIGURE_FORMATS)}."
-        )
+def analysis_name(analysis: Analysis) -> str:
+    """An analysis as the page calls it."""
+    data = "one run for all" if analysis.mode == "same" else "own runs"
+    return f"posteriors on {analysis.testbed}, {analysis.rounds:,} rounds, {data}"
+
+
+def _on_page(analysis: Analysis) -> list[PageChart | PageTable]:
+    """The paper's figure and the numbers behind it."""
+    figure = posterior_figure(analysis.agents, switch=True)
+    rows = []
+    for a in analysis.agents:
+        for against, comparison in a.comparisons.items():
+            found = {r.measure: r for r in comparison.rows if r.arm is None}
+            cells = [
+                measured_text(found[m], digits, thousands=",") if m in found else "–"
+                for m, (_, digits) in ANALYSED.items()
+            ]
+            rows.append((a.agent, str(a.seed), against, *cells, comparison.verdict.status))
+    return [
+        PageChart(f"Exact and sampled draws, {analysis_name(analysis)}", {"": figure}),
+        PageTable(
+            "All arms together, ± Monte Carlo error; of distances, in brackets, what exact draws "
+            "show",
+            ("agent", "seed", "against", *(title for title, _ in ANALYSED.values()), "verdict"),
+            rows,
+        ),
+    ]
+
+
+register_chart(
+    ChartKind(
+        name="draws",
+        section=Section(
+            "draws",
+            "Exact and sampled draws",
+            "Every arm's first coordinate across and its second upwards: draws of the exact "
+            "posterior and of the agent, with the ellipses that hold 90 % of normal laws with "
+            "their moments; dashed that of the agent's own target where it is another law.",
+            place=70,
+        ),
+        draw=posterior_figure,
+        on_page=_on_page,
+        reads="analysis",
+    )
+)
