@@ -364,7 +364,7 @@ def new_study(folder: Path, text: str = SMALL) -> Path:
 def cells(store: Path) -> dict[str, pa.Table]:
     """Every cell's numbers, without the columns that say when and where."""
     from feelgood.core.parquet import read_parquet
-    from feelgood.studies.store import PROVENANCE
+    from feelgood.studies.cells import PROVENANCE
 
     return {
         file.stem: read_parquet(file.read_bytes()).drop_columns(list(PROVENANCE))

@@ -12,8 +12,8 @@ import pytest
 from feelgood.core.errors import FeelgoodError
 from feelgood.studies import Store, Study, plan_cells, run_study
 from feelgood.studies.batches import Batch
+from feelgood.studies.cells import PROVENANCE
 from feelgood.studies.engines.ray import RayEngine
-from feelgood.studies.store import PROVENANCE
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'feelgood[ray]'")
 

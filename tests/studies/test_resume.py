@@ -13,7 +13,7 @@ import pytest
 
 from feelgood.core.parquet import read_parquet
 from feelgood.studies import Store, read_study
-from feelgood.studies.store import PROVENANCE
+from feelgood.studies.cells import PROVENANCE
 
 STUDY = """
 rounds = 3000

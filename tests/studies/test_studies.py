@@ -38,8 +38,8 @@ from feelgood.studies import (
     run_study,
 )
 from feelgood.studies.batches import Batch, Claim, is_running, make_batches, plan
+from feelgood.studies.merging import merge_seeds
 from feelgood.studies.spec import SEED_BLOCK, outline, seed_blocks
-from feelgood.studies.store import merge_seeds
 
 GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
 DEEP = "a = " + "[" * 5000 + "]" * 5000

@@ -13,6 +13,7 @@ import numpy as np
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood.api.run_result import RunResult
 from feelgood.core.arguments import (
     MAX_ROUNDS,
     MAX_SEEDS,
@@ -29,7 +30,7 @@ from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.core.settings import own_settings, public
 from feelgood.core.spec import Spec
 from feelgood.engine.compiling import keep_compiled_programs
-from feelgood.engine.results import AgentResult, PosteriorAlong, RunResult
+from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.engine.simulation import Along, Outcome, simulate
 from feelgood.paper import preset_settings
 

@@ -27,7 +27,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.api.saving import (  # noqa: F401  (the command takes the names from here)
+from feelgood.api.folders import (  # noqa: F401  (the command takes the names from here)
     RESULTS_FILE,
     TABLE_FILE,
     prepare_folder,
@@ -35,8 +35,9 @@ from feelgood.api.saving import (  # noqa: F401  (the command takes the names fr
 from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
+    from feelgood.api.run_result import RunResult
     from feelgood.engine.metrics import Summary
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.engine.results import AgentResult
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120

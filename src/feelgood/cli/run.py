@@ -104,9 +104,10 @@ def run(
     data: DataOption = None,
 ) -> None:
     """Run agents on testbeds, print a table and say which agent is best."""
+    from feelgood.api.run_result import RunResult
     from feelgood.api.running import run_each
     from feelgood.data.datasets import use_data
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.engine.results import AgentResult
 
     load_plugins(plugin)
     use_data(data)

@@ -11,10 +11,11 @@ from typing import Any
 from feelgood.core.errors import FeelgoodError
 from feelgood.studies import atomic
 from feelgood.studies.batches import Batch, batch_folder
+from feelgood.studies.cells import to_bytes
 from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, in_words
 from feelgood.studies.execute import execute
-from feelgood.studies.store import Store, to_bytes
+from feelgood.studies.store import Store
 
 #: What Ray takes from the environment, once, when it is imported: a cluster of our own listens to
 #: this machine alone, and asks those who call for its token.
