@@ -19,9 +19,8 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.parquet import read_parquet
 from feelgood.engine import schema
 from feelgood.engine.columns import SHOWDOWN, arrow_columns, measured_fields, measured_rows
-from feelgood.engine.results import AgentResult, has_field, in_fields
+from feelgood.engine.results import AgentResult, has_field, in_fields, key_of, run_key
 from feelgood.engine.schema import Axes
-from feelgood.report.matching import run_key
 from feelgood.stats.statistics import compute_of
 
 #: Rounds of a curve that are kept, and significant digits of curves and of diagnostics.
@@ -182,9 +181,7 @@ def read_rows(folder: Path) -> list[Row]:
 def key_of_row(row: Mapping[str, Any]) -> str:
     """`run_key` of the result that the row belongs to."""
     settings, testbed_settings = json.loads(row["settings"]), json.loads(row["testbed_settings"])
-    return json.dumps(
-        [row["testbed"], testbed_settings, row["agent"], settings, row["rounds"]], sort_keys=True
-    )
+    return key_of(row["testbed"], testbed_settings, row["agent"], settings, row["rounds"])
 
 
 def read(folder: Path) -> list[Kept]:

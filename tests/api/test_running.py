@@ -17,7 +17,7 @@ import feelgood
 from feelgood import AGENTS, FeelgoodError
 from feelgood.agents import LinUCB, Uniform
 from feelgood.api.run_result import RunResult
-from feelgood.api.running import MAX_ROUNDS, MAX_SEEDS, parse_rounds, parse_seeds
+from feelgood.core.arguments import MAX_ROUNDS, MAX_SEEDS, parse_rounds, parse_seeds
 from feelgood.core.parquet import read_parquet
 from feelgood.core.settings import own_settings
 from feelgood.testbeds import Linear

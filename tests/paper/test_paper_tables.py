@@ -6,9 +6,9 @@ from importlib.resources import files
 
 import pytest
 
-from feelgood.api.running import AGENTS, TESTBEDS
 from feelgood.core.errors import FeelgoodError
-from feelgood.paper import preset_settings
+from feelgood.core.presets import preset_settings
+from feelgood.core.protocols import AGENTS, TESTBEDS
 from feelgood.paper.published import all_published, published
 from feelgood.paper.tables import ROUNDS, TITLES, Row, missing, rows, to_row
 

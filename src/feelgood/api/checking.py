@@ -15,7 +15,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from feelgood.api.running import build_testbed
 from feelgood.core.arguments import require_kind
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
@@ -23,6 +22,7 @@ from feelgood.core.registry import Entry, Registry
 from feelgood.core.settings import Setting, settings_of
 from feelgood.core.spec import Spec
 from feelgood.engine import compiling
+from feelgood.engine.building import build_testbed
 from feelgood.engine.environment import AGENT, Block, environment, seed_array, seed_keys
 from feelgood.engine.lifting import Lifted, has_method
 from feelgood.engine.simulation import _play, simulate

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, shown
 
 RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
@@ -13,6 +12,8 @@ PARTS = ("cells", TABLE_FILE, RESULTS_FILE, "manifest.jsonl")
 
 def prepare_folder(folder: str | Path | Any, force: bool = False) -> Path:
     """Refuse a folder into which a run must not be saved; nothing is changed."""
+    from feelgood.core.arguments import parse_path  # it imports NumPy
+
     place = parse_path(folder, "folder")
     try:
         if place.exists() and not place.is_dir():

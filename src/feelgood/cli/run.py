@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from feelgood.api.progress import progress_bar
 from feelgood.cli.app import SEEDS_HELP, DataOption, PluginOption, RoundsOption, app, errors
 from feelgood.cli.choosing import choose
 from feelgood.cli.output import (
@@ -17,7 +18,6 @@ from feelgood.cli.output import (
     console_for,
     health_table,
     prepare_output,
-    progress_bar,
     result_table,
     save,
     write_page,

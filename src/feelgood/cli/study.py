@@ -124,7 +124,7 @@ def show_command(
     file: FileArgument, store: StoreOption = None, posterior_every: PosteriorOption = None
 ) -> None:
     """What is done, running and missing, and how long the rest will take."""
-    from feelgood.cli.progress import duration
+    from feelgood.api.progress import duration
     from feelgood.engine.grouping import usable_cores
     from feelgood.studies import Store, read_study
     from feelgood.studies.atomic import reading

@@ -1,6 +1,7 @@
 """What a run measured: arrays with one entry per seed, and the texts that sum them up."""
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -180,7 +181,7 @@ class AgentResult:
             return {name: {"rounds": grid, "mean": _plain(m)} for name, m in means.items()}
         if quantity.whole:
             return [None if v == quantity.none else v for v in values.tolist()]
-        return _plain(values)
+        return [_plain(own) for own in values] if values.ndim > 1 else _plain(values)
 
     def _posterior_json(self) -> dict[str, Any]:
         if self.posterior is None:
@@ -268,6 +269,23 @@ def _plain(values: Any) -> list[float | None]:
 
 def _std(values: np.ndarray) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+
+
+def run_key(run: Any) -> str:
+    """What a run is, apart from its seeds: of an `AgentResult`, or of a study's cell."""
+    return key_of(run.testbed, run.testbed_settings, run.agent, run.settings, run.rounds)
+
+
+def key_of(
+    testbed: str,
+    testbed_settings: Mapping[str, Any],
+    agent: str,
+    settings: Mapping[str, Any],
+    rounds: int,
+) -> str:
+    """The same from its parts."""
+    parts = [testbed, dict(testbed_settings), agent, dict(settings), rounds]
+    return json.dumps(parts, sort_keys=True)
 
 
 def figure(value: float, like: float | None = None) -> str:

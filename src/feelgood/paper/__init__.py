@@ -1,5 +1,4 @@
-"""The paper: settings that go with its published numbers."""
+"""The paper: settings that go with its published numbers.
 
-from feelgood.paper.presets import PRESETS, preset_settings
-
-__all__ = ["PRESETS", "preset_settings"]
+Imports studies and what is below them.
+"""

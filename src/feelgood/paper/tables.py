@@ -11,6 +11,7 @@ from typing import Any
 
 from feelgood.agents import grammar
 from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.protocols import AGENTS, TESTBEDS
 from feelgood.paper.published import Published, all_published
 
 #: Rounds of the paper's runs, where they are not 10,000.
@@ -124,8 +125,6 @@ def to_row(number: Published) -> Row:
 
 def missing(row: Row) -> str | None:
     """Why a row cannot be run: its agent or testbed is not registered; None if both are."""
-    from feelgood.api.running import AGENTS, TESTBEDS
-
     for kind, registry, name in (
         ("testbed", TESTBEDS, row.testbed),
         ("agent", AGENTS, row.agent),

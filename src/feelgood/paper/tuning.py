@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from feelgood.api.running import Seeds, parse_rounds, parse_seeds, resolve_variants
+from feelgood.core.arguments import Seeds, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.protocols import AGENTS
+from feelgood.engine.building import resolve_variants
 from feelgood.paper.tables import Row, missing
 from feelgood.studies.spec import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store

@@ -10,11 +10,13 @@ from jaxtyping import Float, Int
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.api.running import Seeds, parse_rounds, parse_seeds
 from feelgood.core.arguments import (
+    Seeds,
     parse_level,
     parse_name,
     parse_names,
+    parse_rounds,
+    parse_seeds,
     parse_settings,
     parse_whole,
     require_callable,

@@ -20,11 +20,11 @@ from scipy import special
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.api.running import parse_rounds
 from feelgood.core.arguments import (
     parse_level,
     parse_name,
     parse_number,
+    parse_rounds,
     parse_settings,
     parse_whole,
 )

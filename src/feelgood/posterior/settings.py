@@ -6,10 +6,10 @@ from typing import Any
 import jax
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.presets import preset_settings
 from feelgood.core.protocols import AGENTS, Testbed
 from feelgood.engine.compiling import in_own_precision
 from feelgood.numerics import generator
-from feelgood.paper import preset_settings
 
 #: Precision of the prior from which testbeds draw their true parameters.
 PRECISION = 1.0

@@ -1,14 +1,13 @@
 """Which of the published numbers a set of results stands beside."""
 
-import json
 from collections.abc import Sequence
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.results import AgentResult
+from feelgood.engine.results import AgentResult, run_key
 from feelgood.paper.published import all_published
 from feelgood.paper.tables import Row, missing, to_row
 from feelgood.report.tables import Comparison, compare_row
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.studies.spec import plan_cells
 
 
 def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
@@ -59,12 +58,6 @@ def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentR
         if key in known:
             return known[key]
     return None
-
-
-def run_key(run: AgentResult | Cell) -> str:
-    """What a run is, apart from its seeds."""
-    parts = [run.testbed, dict(run.testbed_settings), run.agent, dict(run.settings), run.rounds]
-    return json.dumps(parts, sort_keys=True)
 
 
 def row_key(row: Row, rounds: int) -> str | None:

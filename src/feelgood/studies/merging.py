@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from feelgood.engine import schema
-from feelgood.engine.results import AgentResult, PosteriorAlong, in_fields
+from feelgood.engine.results import AgentResult, PosteriorAlong, in_fields, run_key
 
 
 def merge_seeds(results: Iterable[AgentResult]) -> list[AgentResult]:
@@ -17,11 +17,9 @@ def merge_seeds(results: Iterable[AgentResult]) -> list[AgentResult]:
     Measuring the posterior does not change a run, so a seed that was run with and without it is
     one run: the measured one.
     """
-    groups: dict[str, list[AgentResult]] = {}
+    groups: dict[tuple[str, str], list[AgentResult]] = {}
     for r in results:
-        code = r.provenance.get("code")
-        key = [r.testbed, r.testbed_settings, r.agent, r.settings, r.rounds, code]
-        groups.setdefault(json.dumps(key, sort_keys=True), []).append(r)
+        groups.setdefault((run_key(r), _code_of(r)), []).append(r)
     return [_merged(group) for group in groups.values()]
 
 
@@ -75,6 +73,11 @@ def _merged_posterior(chains: list[tuple[AgentResult, int]]) -> PosteriorAlong |
     return PosteriorAlong(rounds=rounds, **parts)
 
 
+def _code_of(result: AgentResult) -> str:
+    """Which version of a plug-in ran it."""
+    return json.dumps(result.provenance.get("code"), sort_keys=True)
+
+
 def newest_code(found: dict[str, AgentResult]) -> tuple[dict[str, AgentResult], list[str]]:
     """Of each agent on a testbed the runs by the newest code, and of which there are others.
 
@@ -82,15 +85,12 @@ def newest_code(found: dict[str, AgentResult]) -> tuple[dict[str, AgentResult], 
     """
     newest: dict[tuple[str, str], tuple[str, str]] = {}
 
-    def code_of(result: AgentResult) -> str:
-        return json.dumps(result.provenance.get("code"), sort_keys=True)
-
     outdated = set()
     for r in found.values():
-        which, mine = (r.testbed, r.agent), (str(r.provenance.get("started")), code_of(r))
+        which, mine = (r.testbed, r.agent), (str(r.provenance.get("started")), _code_of(r))
         best = newest.setdefault(which, mine)
         newest[which] = max(best, mine)
         if best[1] != mine[1]:
             outdated.add(f"{r.agent} on {r.testbed}")
-    kept = {i: r for i, r in found.items() if newest[r.testbed, r.agent][1] == code_of(r)}
+    kept = {i: r for i, r in found.items() if newest[r.testbed, r.agent][1] == _code_of(r)}
     return kept, sorted(outdated)

@@ -10,17 +10,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from feelgood.api.running import (
-    Seeds,
-    Values,
-    parse_rounds,
-    parse_seeds,
-    resolve_variants,
-)
-from feelgood.core.arguments import parse_name, parse_settings
+from feelgood.core.arguments import Seeds, parse_name, parse_rounds, parse_seeds, parse_settings
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.protocols import AGENTS, TESTBEDS
 from feelgood.core.spec import Spec
+from feelgood.engine.building import Values, resolve_variants
+from feelgood.posterior.along import check_every, measurable, require_some
 
 #: Raised when the same specification would give other results than before.
 RESULTS_VERSION = 2
@@ -201,8 +196,6 @@ def with_posterior(cells: Iterable[Cell], every: int | Any) -> list[Cell]:
     posterior is refused, and so are cells of which none can be measured. A measured cell is
     another one than without: what is in the store of that does not count.
     """
-    from feelgood.posterior.along import check_every, measurable, require_some
-
     out, known = [], dict[str, bool]()
     for cell in cells:
         checked = check_every(every, cell.rounds)
