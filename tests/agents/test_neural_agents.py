@@ -15,7 +15,7 @@ from feelgood.agents.neural import TrainedState
 from feelgood.agents.neural_design import DesignPolicy
 from feelgood.agents.neural_linear import NeuralLinear
 from feelgood.agents.neural_mcmc import NeuralThompson
-from feelgood.core.presets import preset_settings
+from feelgood.core.lookup import preset_settings
 from feelgood.engine.grouping import that_fit
 from feelgood.engine.lifting import Lifted
 from feelgood.engine.memory import chains_that_fit

@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.presets import preset_settings
+from feelgood.core.lookup import preset_settings
 from feelgood.core.protocols import AGENTS, TESTBEDS
 from feelgood.paper.published import all_published, published
 from feelgood.paper.tables import ROUNDS, TITLES, Row, missing, rows, to_row

@@ -20,7 +20,7 @@ from feelgood.paper.tuning import ARCHITECTURES, Tuning, plan_tuning, with_choic
 from feelgood.report.page import build_page
 from feelgood.report.tables import compare_rows, to_csv, to_markdown
 from feelgood.studies import Store
-from feelgood.studies.spec import Cell
+from feelgood.studies.planning import Cell
 
 
 @pytest.fixture

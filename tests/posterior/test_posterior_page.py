@@ -23,7 +23,7 @@ from feelgood.report.page import build_page, page_data
 from feelgood.report.posterior_charts import posterior_figure
 from feelgood.report.series import name_series
 from feelgood.stats.rank_correlation import FEWEST_AGENTS, rank_correlation
-from feelgood.studies.spec import plan_cells
+from feelgood.studies.planning import plan_cells
 from feelgood.studies.store import Store
 
 ROUNDS = np.array([100, 200, 400])

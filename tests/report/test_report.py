@@ -22,7 +22,7 @@ from feelgood.report.matching import find_comparisons
 from feelgood.report.packing import pack
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.tables import Verdict
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.studies.planning import Cell, plan_cells
 from feelgood.studies.store import Store
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--"

@@ -11,7 +11,7 @@ import pytest
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.studies import Store, Study, plan_cells, run_study
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
 from feelgood.studies.cells import PROVENANCE
 from feelgood.studies.engines.ray import RayEngine
 
@@ -159,4 +159,4 @@ def test_a_full_disk_at_the_token_gets_one_sentence(
 
     monkeypatch.setattr(Path, "touch", full)
     with pytest.raises(FeelgoodError, match=r"cannot write .*driver-1 .*free some space"):
-        engine.submit(Batch((cell,)))
+        engine.submit(CellBatch((cell,)))

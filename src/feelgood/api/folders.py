@@ -7,7 +7,7 @@ from feelgood.core.errors import FeelgoodError, shown
 
 RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
 #: What a folder with results has, in the order in which it is put there.
-PARTS = ("cells", TABLE_FILE, RESULTS_FILE, "manifest.jsonl")
+FOLDER_PARTS = ("cells", TABLE_FILE, RESULTS_FILE, "manifest.jsonl")
 
 
 def prepare_folder(folder: str | Path | Any, force: bool = False) -> Path:
@@ -18,7 +18,7 @@ def prepare_folder(folder: str | Path | Any, force: bool = False) -> Path:
     try:
         if place.exists() and not place.is_dir():
             raise FeelgoodError(f"{place} is not a folder: choose another place.")
-        there = [name for name in PARTS if (place / name).exists()]
+        there = [name for name in FOLDER_PARTS if (place / name).exists()]
     except OSError as error:
         raise unwritable(place, error) from None
     if there and not force:

@@ -20,10 +20,10 @@ from feelgood.core.arguments import (
     require_policy,
 )
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.presets import preset_settings
+from feelgood.core.lookup import preset_settings
 from feelgood.core.protocols import AGENTS, Policy, Testbed
 from feelgood.engine.building import (
-    Values,
+    SettingValues,
     Variant,
     build_testbed,
     make_variants,
@@ -37,9 +37,9 @@ from feelgood.engine.simulation import simulate
 if TYPE_CHECKING:
     from feelgood.posterior.along import PosteriorWatch
 
-Report = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 #: A function, or whether to show a bar. `Any` leaves the answer to a wrong type to us.
-Progress = Report | bool | Any | None
+ProgressOption = ReportProgress | bool | Any | None
 Agents = str | Policy | Sequence[str | Policy] | Mapping[str, str | Policy] | Any
 
 
@@ -101,7 +101,7 @@ class _Problem:
 
     name: str
     testbed: Testbed
-    settings: Values
+    settings: SettingValues
     rounds: int
     seeds: tuple[int, ...]
 
@@ -112,10 +112,10 @@ def run_each(
     *,
     rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    settings: Mapping[str, Values] | Any | None = None,
+    settings: Mapping[str, SettingValues] | Any | None = None,
     preset: str | Any | None = None,
     posterior_every: int | Any | None = None,
-    progress: Progress = None,
+    progress: ProgressOption = None,
 ) -> Iterator[AgentResult]:
     """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
 
@@ -156,7 +156,7 @@ def _settings_by_owner(testbed: Any, settings: Any) -> dict[str, dict[str, Any]]
 
 def _variants(
     named: list[tuple[str, str | Policy]],
-    given: Mapping[str, Values],
+    given: Mapping[str, SettingValues],
     preset: str | Any | None,
     problem: _Problem,
 ) -> list[Variant]:
@@ -207,7 +207,7 @@ def _by_program(variants: list[Variant]) -> list[list[Variant]]:
 
 
 @contextlib.contextmanager
-def _reporting(progress: Progress) -> Iterator[Report]:
+def _reporting(progress: ProgressOption) -> Iterator[ReportProgress]:
     """The function to call; with True it moves a bar that is there while the run goes on."""
     if progress is True:
         from rich.console import Console
@@ -224,7 +224,7 @@ def _run_groups(
     problem: _Problem,
     groups: list[list[Variant]],
     watches: "list[PosteriorWatch | None]",
-    progress: Progress,
+    progress: ProgressOption,
 ) -> Iterator[AgentResult]:
     with _reporting(progress) as report:
         for group, watch in zip(groups, watches, strict=True):
@@ -232,7 +232,7 @@ def _run_groups(
 
 
 def _run_group(
-    problem: _Problem, group: list[Variant], watch: "PosteriorWatch | None", report: Report
+    problem: _Problem, group: list[Variant], watch: "PosteriorWatch | None", report: ReportProgress
 ) -> Iterator[AgentResult]:
     """Run the variants of one program together."""
     label = group[0].agent
@@ -274,10 +274,10 @@ def run(
     *,
     rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    settings: Mapping[str, Values] | Any | None = None,
+    settings: Mapping[str, SettingValues] | Any | None = None,
     preset: str | Any | None = None,
     posterior_every: int | Any | None = None,
-    progress: Progress = None,
+    progress: ProgressOption = None,
 ) -> RunResult:
     """Run agents on a testbed and return everything that was measured.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.api.folders import PARTS, RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
+from feelgood.api.folders import FOLDER_PARTS, RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.engine.columns import to_arrow, to_tree
@@ -50,7 +50,7 @@ def save_results(
         text = json.dumps(to_tree(results, interrupted), indent=1, allow_nan=False)
         (fresh / RESULTS_FILE).write_text(text + "\n")
         pq.write_table(to_arrow(results), fresh / TABLE_FILE)
-        for name in PARTS:
+        for name in FOLDER_PARTS:
             old = place / name
             if old.is_dir():
                 shutil.rmtree(old)
@@ -65,7 +65,7 @@ def save_results(
 def _cells(result: AgentResult) -> Iterator[Any]:
     """A result cut into a study's cells, blocks of seeds, each with its part of the result."""
     from feelgood.studies.execute import provenance
-    from feelgood.studies.spec import Cell, seed_blocks
+    from feelgood.studies.planning import Cell, seed_blocks
 
     where = {seed: i for i, seed in enumerate(result.seeds)}
     every = None if result.posterior is None else int(result.posterior.rounds[0])

@@ -1,6 +1,5 @@
 """What commands print and write: tables, progress, files."""
 
-import glob
 import json
 import os
 import shlex
@@ -62,28 +61,14 @@ def prepare_output(targets: Sequence[Path], force: bool) -> None:
 
 def write_atomically(target: Path, write: Any) -> None:
     """Write through a temporary file, so that a half-written result is never left behind."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    _remove_leftovers(target)
+    from feelgood.core import atomic
+
+    atomic.remove_leftovers_of_the_dead(target)
     try:
-        write(temporary)
-        temporary.replace(target)
+        with atomic.replacing(target) as temporary:
+            write(temporary)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Delete what processes that were killed while they wrote this file have left."""
-    if os.name == "nt":
-        return  # whether a process is there cannot be asked in this way
-    for file in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-        number = file.name.split(".")[-2]
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            file.unlink(missing_ok=True)
-        except (ValueError, OSError):
-            continue  # not one of ours, or of somebody else
 
 
 def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:

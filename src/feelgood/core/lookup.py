@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.spec import Spec
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -39,3 +40,17 @@ class Lookup(Generic[F]):
         if name not in known:
             raise FeelgoodError(f"unknown {self.kind} {shown(name)}: {did_you_mean(name, known)}")
         return self._functions[name]
+
+
+#: Presets: settings of many agents that go together under a name, such as `paper`. A function
+#: makes them from the agent, the testbed, its shape and the rounds.
+PRESETS: Lookup[Callable[[str, str, Spec, int], dict[str, Any]]] = Lookup(
+    "preset", "feelgood.paper.presets"
+)
+
+
+def preset_settings(
+    preset: str, agent: str, testbed: str, spec: Spec, rounds: int
+) -> dict[str, Any]:
+    """The settings of `agent` in this preset; a clear error for an unknown preset."""
+    return PRESETS[preset](agent, testbed, spec, rounds)

@@ -14,7 +14,7 @@ import numpy as np
 
 from feelgood.core.arguments import parse_name, parse_settings, require_testbed
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.presets import preset_settings
+from feelgood.core.lookup import preset_settings
 from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
 from feelgood.core.settings import own_settings, public
 from feelgood.core.spec import Spec
@@ -25,7 +25,7 @@ from feelgood.engine.simulation import Outcome
 
 MAX_VARIANTS = 20_000
 
-Values = Mapping[str, Any]
+SettingValues = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Variant:
     """One agent with one setting, ready to run."""
 
     agent: str
-    settings: Values
+    settings: SettingValues
     policy: Policy
 
 
@@ -49,14 +49,16 @@ def _sweep(value: Any) -> list[Any] | None:
     return None
 
 
-def _grid(values: Values) -> Iterator[dict[str, Any]]:
+def _grid(values: SettingValues) -> Iterator[dict[str, Any]]:
     """The cross product of all settings that are lists."""
     lists = {k: [v] if (many := _sweep(v)) is None else many for k, v in values.items()}
     for combination in itertools.product(*lists.values()):
         yield dict(zip(lists, combination, strict=True))
 
 
-def make_variants(which: str | Policy, values: Values, label: str | None = None) -> list[Variant]:
+def make_variants(
+    which: str | Policy, values: SettingValues, label: str | None = None
+) -> list[Variant]:
     """An agent once per setting, under `label` or its own name."""
     if isinstance(which, Policy):
         name = label or type(which).__name__
@@ -78,7 +80,12 @@ def make_variants(which: str | Policy, values: Values, label: str | None = None)
 
 
 def with_preset(
-    preset: str | Any | None, agent: str, values: Values, testbed: str, spec: Spec, rounds: int
+    preset: str | Any | None,
+    agent: str,
+    values: SettingValues,
+    testbed: str,
+    spec: Spec,
+    rounds: int,
 ) -> dict[str, Any]:
     """The settings given, over those of the preset."""
     if preset is None:
@@ -90,15 +97,20 @@ def with_preset(
 
 
 def resolve_variants(
-    agent: str, values: Values, preset: str | Any | None, testbed: str, spec: Spec, rounds: int
-) -> list[Values]:
+    agent: str,
+    values: SettingValues,
+    preset: str | Any | None,
+    testbed: str,
+    spec: Spec,
+    rounds: int,
+) -> list[SettingValues]:
     """All settings of each variant of an agent, checked; lists among `values` make a grid."""
     every = with_preset(preset, agent, values, testbed, spec, rounds)
     grid = list(itertools.islice(_grid(every), MAX_VARIANTS + 1))
     if not 0 < len(grid) <= MAX_VARIANTS:
         make_variants(agent, every)  # says what is wrong with it
     entry, seen = AGENTS[agent], set()
-    resolved: list[Values] = []
+    resolved: list[SettingValues] = []
     for one in grid:
         settings = entry.resolve(one)
         # Which numbers do not matter to whether an agent can be built, but whether they are 0.
@@ -110,7 +122,9 @@ def resolve_variants(
     return resolved
 
 
-def build_testbed(which: str | Testbed | Any, values: Any = None) -> tuple[str, Testbed, Values]:
+def build_testbed(
+    which: str | Testbed | Any, values: Any = None
+) -> tuple[str, Testbed, SettingValues]:
     """A testbed with its name and settings."""
     given = parse_settings("the testbed's settings", values)
     if isinstance(which, str):

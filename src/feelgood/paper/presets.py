@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from feelgood.agents import grammar
-from feelgood.core.presets import PRESETS
+from feelgood.core.lookup import PRESETS
 from feelgood.core.spec import Spec
 from feelgood.paper.neural import neural
 

@@ -11,7 +11,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.paper.tables import Row, missing
 from feelgood.paper.tables import rows as published_rows
 from feelgood.studies.files import SOURCES
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.protocols import AGENTS
 from feelgood.engine.building import resolve_variants
 from feelgood.paper.tables import Row, missing
-from feelgood.studies.spec import Cell, Study, outline, plan_cells
+from feelgood.studies.planning import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store
 
 #: The hidden layers of the two networks.

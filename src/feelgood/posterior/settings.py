@@ -6,7 +6,7 @@ from typing import Any
 import jax
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.presets import preset_settings
+from feelgood.core.lookup import preset_settings
 from feelgood.core.protocols import AGENTS, Testbed
 from feelgood.engine.compiling import in_own_precision
 from feelgood.numerics import generator

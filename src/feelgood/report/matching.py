@@ -7,7 +7,7 @@ from feelgood.engine.results import AgentResult, run_key
 from feelgood.paper.published import all_published
 from feelgood.paper.tables import Row, missing, to_row
 from feelgood.report.tables import Comparison, compare_row
-from feelgood.studies.spec import plan_cells
+from feelgood.studies.planning import plan_cells
 
 
 def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:

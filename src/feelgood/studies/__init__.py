@@ -1,8 +1,8 @@
 """Studies: grids of agents × testbeds × settings × seeds that survive interruptions."""
 
+from feelgood.studies.driver import StudyOutcome, Watcher, run_study
 from feelgood.studies.files import StudyFile, read_study
-from feelgood.studies.running import StudyOutcome, Watcher, run_study
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
 __all__ = [

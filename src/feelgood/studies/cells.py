@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from feelgood.core.parquet import read_parquet
 from feelgood.engine.columns import CELL_FILE, arrow_columns, measured_fields, measured_rows
 from feelgood.engine.results import AgentResult
-from feelgood.studies.spec import Cell, spec_id
+from feelgood.studies.planning import Cell, spec_id
 
 #: Columns that say how a number came about, not what it is.
 _ORIGIN: Mapping[str, Any] = {
@@ -63,7 +63,7 @@ def to_bytes(cell: Cell, result: AgentResult) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def check_name(cell_id: str, table: pa.Table) -> None:
+def check_cell_name(cell_id: str, table: pa.Table) -> None:
     """Refuse another cell's file, or a part of one."""
     spec = json.loads(table.schema.metadata[b"feelgood.cell"])
     if spec_id(spec) != cell_id or set(table["cell"].to_pylist()) != {cell_id}:
@@ -97,7 +97,7 @@ def open_cell(cell_id: str, content: bytes, checksum: str | None) -> tuple[pa.Ta
         raise ValueError("its checksum is another")
     try:
         table = read_parquet(content)
-        check_name(cell_id, table)
+        check_cell_name(cell_id, table)
         return table, from_table(table)
     except MemoryError:
         raise

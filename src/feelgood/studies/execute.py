@@ -22,13 +22,13 @@ from feelgood.engine.memory import say
 from feelgood.engine.results import AgentResult
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.posterior.along import PosteriorWatch, posterior_watch
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.spec import Cell, code_of
+from feelgood.studies.planning import Cell, code_of
 
 
 def execute(
-    batch: Batch,
+    batch: CellBatch,
     checkpoints: FolderCheckpoints,
     progress: Callable[[int], None],
     notify: Callable[[str], None] = say,
@@ -114,7 +114,7 @@ def _check_code(cell: Cell) -> None:
             )
 
 
-def _parts(batch: Batch) -> Iterator[list[list[Cell]]]:
+def _parts(batch: CellBatch) -> Iterator[list[list[Cell]]]:
     """The batch as full grids, seed blocks × settings, of agents that share their structure.
 
     Almost always this is one grid; a study that gained seeds or settings can leave a ragged one.

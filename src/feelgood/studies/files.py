@@ -20,7 +20,7 @@ from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.lookup import Lookup
 from feelgood.core.plugins import load_plugins
-from feelgood.studies.spec import Cell, Study, plan_cells, with_posterior
+from feelgood.studies.planning import Cell, Study, plan_cells, with_posterior
 
 MAX_FILE_BYTES = 1_000_000
 #: By key of a study file, a function that plans its cells; upper rooms register it.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from feelgood.engine.results import AgentResult
 from feelgood.studies.batches import running_cells
-from feelgood.studies.spec import Cell, Study
+from feelgood.studies.planning import Cell, Study
 from feelgood.studies.store import Reading, Store
 
 

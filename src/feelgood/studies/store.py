@@ -23,15 +23,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.parquet import read_parquet
 from feelgood.engine.memory import say
 from feelgood.engine.results import AgentResult
-from feelgood.studies import atomic
 from feelgood.studies.cells import cell_schema, open_cell, to_bytes
+from feelgood.studies.locks import Lock
 from feelgood.studies.merging import merge_seeds, newest_code
-from feelgood.studies.spec import Cell
+from feelgood.studies.planning import Cell
 
 #: A later format must be visible in the cells' files too: a store whose manifest has lost its
 #: header is known by them.
@@ -116,7 +117,7 @@ class Store:
         self.cells_folder = self.path / "cells"
         self.work_folder = self.path / "work"
         self.manifest = self.path / "manifest.jsonl"
-        self.lock = atomic.Lock(self.path / "work" / "store.lock")
+        self.lock = Lock(self.path / "work" / "store.lock")
         with atomic.reading(self.path):
             is_store = self._is_store()
             if not is_store and (not create or self._is_something_else()):

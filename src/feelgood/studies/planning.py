@@ -14,7 +14,7 @@ from feelgood.core.arguments import Seeds, parse_name, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.protocols import AGENTS, TESTBEDS
 from feelgood.core.spec import Spec
-from feelgood.engine.building import Values, resolve_variants
+from feelgood.engine.building import SettingValues, resolve_variants
 from feelgood.posterior.along import check_every, measurable, require_some
 
 #: Raised when the same specification would give other results than before.
@@ -42,9 +42,9 @@ class Cell:
     """One agent with one setting on one testbed, over some seeds; all settings spelled out."""
 
     testbed: str
-    testbed_settings: Values
+    testbed_settings: SettingValues
     agent: str
-    settings: Values
+    settings: SettingValues
     rounds: int
     seeds: tuple[int, ...]
     #: Rounds between two measurements of the posterior; None: it is not measured.
@@ -141,7 +141,7 @@ def seed_blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(block) for block in blocks.values()]
 
 
-def outline(testbed: str, values: Values) -> tuple[Values, Spec, int]:
+def outline(testbed: str, values: SettingValues) -> tuple[SettingValues, Spec, int]:
     """A testbed's settings, its shape and usual horizon; a stored dataset is not read for that."""
     entry = TESTBEDS[testbed]
     resolved = entry.resolve(values)
@@ -156,11 +156,11 @@ def plan_cells(
     testbed: str | Any,
     agent: str | Any,
     *,
-    settings: Values | Any | None = None,
+    settings: SettingValues | Any | None = None,
     preset: str | Any | None = None,
     rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    testbed_settings: Values | Any | None = None,
+    testbed_settings: SettingValues | Any | None = None,
     posterior_every: int | Any | None = None,
 ) -> list[Cell]:
     """The cells of one agent on one testbed; settings that are lists make a grid.
