@@ -1,4 +1,7 @@
-"""Studies: grids of agents × testbeds × settings × seeds that survive interruptions."""
+"""Studies: grids of agents × testbeds × settings × seeds that survive interruptions.
+
+Imports posterior, engine and what is below them; knows nothing of the paper and of reports.
+"""
 
 from feelgood.studies.driver import StudyOutcome, Watcher, run_study
 from feelgood.studies.files import StudyFile, read_study

@@ -2,10 +2,10 @@
 
 Cells that differ only in numbers share one compiled program: they are played as one *batch*. What
 is in a batch decides how floating-point work is laid out, and so the last bits of the results.
-Therefore batches are written down before they start (`work/plan-….jsonl`, one line each with the
-names of its cells), and whoever finishes one later, after a kill or on another worker, runs exactly
-that batch. What those cells are, and which plug-ins they need, the study says; nothing that a store
-holds is ever imported.
+Therefore batches are written down before they start, in `work/plan-….jsonl`, one line per batch
+with the names of its cells. Whoever finishes one later, after a kill or on another worker, runs
+exactly that batch. What those cells are, and which plug-ins they need, the study says. Nothing
+that a store holds is ever imported.
 """
 
 import dataclasses

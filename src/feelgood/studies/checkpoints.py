@@ -54,7 +54,7 @@ class _Hashed:
 
 
 class FolderCheckpoints:
-    """Checkpoints as `.npz` files in a folder, one a group of chains, each with its SHA-256.
+    """Checkpoints as `.npz` files in a folder, one per group of chains, each with its SHA-256.
 
     A group is saved when `every` seconds have passed since the last time, and less often where
     saving is slow. A file that is damaged counts as absent: its group starts again.

@@ -1,4 +1,4 @@
-"""Run a study: plan what is missing, hand it to an engine, keep count."""
+"""Runs a study: plans what is missing, hands it to an engine, keeps count."""
 
 import contextlib
 import dataclasses
@@ -70,7 +70,7 @@ def run_study(
 
     - `study`, `store`: what to run, and where the results go.
     - `engine`: `"local"`, `"ray"`, or an `Engine`.
-    - `workers`: how many batches at once; by default one a core, or one on an accelerator.
+    - `workers`: how many batches at once; by default one per core, or one on an accelerator.
     - `address`: of a Ray cluster that is there already.
     - `checkpoint_every`: seconds between two checkpoints of a batch.
     - `watcher`: is told what happens.

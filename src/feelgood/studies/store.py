@@ -1,13 +1,13 @@
-"""What was run: a folder of Parquet files, one a cell, and a manifest.
+"""What was run: a folder of Parquet files, one per cell, and a manifest.
 
-    manifest.jsonl      what this folder is; then one line a cell with its checksum
-    cells/ID.parquet    one row a seed; opens in pandas, polars or DuckDB without our code
+    manifest.jsonl      what this folder is; then one line per cell with its checksum
+    cells/ID.parquet    one row per seed; opens in pandas, polars or DuckDB without our code
     work/               batches in progress: plans, locks, checkpoints
     damaged/            files that failed their checksum, kept for inspection
 
 A cell's file appears whole, by one rename, and is never overwritten. The manifest only grows. A
-cell counts as done when its file is there and has the checksum that the manifest gives, or, where
-a crash came between the two, when the file can be read to its end and holds what its name says.
+cell counts as done when its file is there and has the checksum that the manifest gives. After a
+crash between the two, it counts when its file can be read and holds what its name says.
 Everything that reads a store says what it left out.
 """
 

@@ -1,4 +1,4 @@
-"""A process that runs batches for `feelgood study`: one JSON message a line, in and out.
+"""A process that runs batches for `feelgood study`: one JSON message per line, in and out.
 
 Arguments: its number among the workers, and how many there are.
 

@@ -1,4 +1,4 @@
-"""Batches in processes on this machine: one a core, or one for the accelerator."""
+"""Batches in processes on this machine: one per core, or one for the accelerator."""
 
 import contextlib
 import dataclasses
