@@ -20,8 +20,9 @@ from toys import Coins
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, setting
 from feelgood.agents import LinUCB, Uniform
-from feelgood.api import checking
-from feelgood.api.checking import PROBLEMS, AgentCase
+from feelgood.api import check_agents, check_settings, check_testbeds, checking
+from feelgood.api.agent_case import PROBLEMS, AgentCase
+from feelgood.api.check_agent_kinds import check_agent_kinds
 from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.registry import Entry
 from feelgood.core.spec import Number
@@ -79,30 +80,30 @@ def case(name: str) -> AgentCase:
 
 @EVERY_PLAY
 def test_shapes_and_kinds(name: str, problem: str) -> None:
-    assert list(checking.check_kinds(case(name), problem)) == []
-    assert list(checking.check_play(case(name), problem)) == []
+    assert list(check_agent_kinds(case(name), problem)) == []
+    assert list(check_agents.check_play(case(name), problem)) == []
 
 
 @EVERY_PLAY
 def test_a_live_decision_is_that_of_the_same_chain_among_lanes(name: str, problem: str) -> None:
-    assert list(checking.check_live(case(name), problem)) == []
+    assert list(check_agents.check_live(case(name), problem)) == []
 
 
 @EVERY_PLAY
 def test_chains_do_not_touch_each_other(name: str, problem: str) -> None:
     """The same program with other neighbours: bit for bit the same chain."""
-    assert list(checking.check_apart(case(name), problem)) == []
+    assert list(check_agents.check_apart(case(name), problem)) == []
 
 
 @EVERY_AGENT
 def test_functions_are_pure(name: str) -> None:
-    assert list(checking.check_pure(case(name), "disjoint")) == []
+    assert list(check_agents.check_pure(case(name), "disjoint")) == []
 
 
 @pytest.mark.parametrize("name", AGENTS.names(more=True))
 def test_number_settings_are_array_leaves(name: str) -> None:
     """Another value is another leaf of the same program."""
-    assert list(checking.check_leaves(case(name))) == []
+    assert list(check_agents.check_leaves(case(name))) == []
 
 
 def sweeps() -> list[Any]:
@@ -115,7 +116,7 @@ def sweeps() -> list[Any]:
 
 @pytest.mark.parametrize("name", sweeps())
 def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
-    assert list(checking.check_sweep(case(name), "disjoint")) == []
+    assert list(check_agents.check_sweep(case(name), "disjoint")) == []
 
 
 # ---- testbeds -------------------------------------------------------------------------------
@@ -125,8 +126,8 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
 @pytest.mark.parametrize("name", covering(TESTBEDS.names(), lambda name: {FAMILY_OF[name]}))
 def test_testbed_shapes_and_kinds(name: str) -> None:
     testbed = built(TESTBEDS[name])
-    assert list(checking.check_testbed_kinds(testbed)) == []
-    assert list(checking.check_testbed_rounds(testbed)) == []
+    assert list(check_testbeds.check_testbed_kinds(testbed)) == []
+    assert list(check_testbeds.check_testbed_rounds(testbed)) == []
     for x in environment(testbed, [0, 1], 4):
         assert len(np.unique(x, axis=0)) > 1 or name.startswith("wheel"), "rounds must differ"
 
@@ -138,7 +139,7 @@ def settings(name: str) -> set[frozenset[str]]:
 
 @pytest.mark.parametrize("name", covering(TESTBEDS.names(), settings))
 def test_testbed_functions_are_pure(name: str) -> None:
-    assert list(checking.check_testbed_pure(built(TESTBEDS[name]))) == []
+    assert list(check_testbeds.check_testbed_pure(built(TESTBEDS[name]))) == []
 
 
 # ---- settings of both -----------------------------------------------------------------------
@@ -146,13 +147,13 @@ def test_testbed_functions_are_pure(name: str) -> None:
 
 @EVERY_ENTRY
 def test_documented(entry: Entry[Any]) -> None:
-    assert list(checking.check_documented(entry)) == []
+    assert list(check_settings.check_documented(entry)) == []
 
 
 @EVERY_ENTRY
 def test_bounds_are_declared_and_enforced(entry: Entry[Any]) -> None:
     built(entry)
-    assert list(checking.check_bounds(entry)) == []
+    assert list(check_settings.check_bounds(entry)) == []
 
 
 # ---- what is broken is found ----------------------------------------------------------------
@@ -329,8 +330,8 @@ def test_a_broken_agent_is_found_out(agent: type[Policy]) -> None:
 
 def test_all_that_is_wrong_with_settings_is_named() -> None:
     case = checking.entry_of(Careless, AGENTS, Policy, "agent", "lints")
-    found = [*checking.check_documented(case), *checking.check_bounds(case)]
-    found += checking.check_leaves(AgentCase(case))
+    found = [*check_settings.check_documented(case), *check_settings.check_bounds(case)]
+    found += check_agents.check_leaves(AgentCase(case))
     assert found == [
         "the first line of its documentation is '': write one sentence, with its full stop, which "
         "'feelgood list' shows.",

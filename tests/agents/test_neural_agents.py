@@ -18,10 +18,10 @@ from feelgood.agents.neural import TrainedState
 from feelgood.agents.neural_design import DesignPolicy
 from feelgood.agents.neural_linear import NeuralLinear
 from feelgood.agents.neural_mcmc import NeuralThompson
+from feelgood.core.lookup import preset_settings
 from feelgood.core.spec import Layout
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import chains_that_fit, that_fit
-from feelgood.paper import preset_settings
 from feelgood.paper.network_presets import NETWORK_PRESETS
 from feelgood.samplers import LMC, MALA
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood

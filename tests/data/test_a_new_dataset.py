@@ -15,7 +15,7 @@ from feelgood.core.plugins import load_plugins
 from feelgood.data import catalogue
 from feelgood.data.datasets import DataAbsent, load_dataset
 from feelgood.data.fetching import fetch
-from feelgood.studies.spec import outline
+from feelgood.studies.planning import outline
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-dataset.md"
 PUBLISHED = "0.5,1,a\n-1,0,b\n2,3,a\n0,-0.5,b\n"

@@ -18,10 +18,11 @@ import feelgood
 from feelgood import AGENTS, FeelgoodError, Spec, Status, setting
 from feelgood.agents import LinTS
 from feelgood.agents.thompson import Thompson
+from feelgood.api.run_result import RunResult
 from feelgood.cli import output
 from feelgood.core.settings import settings_of
 from feelgood.core.spec import Number
-from feelgood.engine.results import AgentResult, RunResult
+from feelgood.engine.results import AgentResult
 from feelgood.engine.simulation import simulate
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AGENT, fold_in, seed_array, seed_keys

@@ -21,7 +21,7 @@ from feelgood.report.page import build_page
 from feelgood.report.published import compare_rows
 from feelgood.report.published_tables import to_csv, to_markdown
 from feelgood.studies import Store
-from feelgood.studies.spec import Cell
+from feelgood.studies.planning import Cell
 
 
 @pytest.fixture

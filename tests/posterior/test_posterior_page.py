@@ -20,7 +20,7 @@ from feelgood.report.page import build_page, page_data
 from feelgood.report.posterior_errors import correlation, errors_of
 from feelgood.report.rendering import to_spec
 from feelgood.report.series import name_series
-from feelgood.studies.spec import plan_cells
+from feelgood.studies.planning import plan_cells
 from feelgood.studies.store import Store
 
 # ---- correlation ----------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from feelgood.report.published import PublishedVerdict
 from feelgood.report.rendering import render, save_chart, to_spec
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.theme import INKS, PALETTES
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.studies.planning import Cell, plan_cells
 from feelgood.studies.store import Store
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--"

@@ -26,13 +26,13 @@ from feelgood.engine import device
 from feelgood.engine.device import GIB, VARIABLE, memory_limit
 from feelgood.engine.plan import chain_bytes, on_cores
 from feelgood.engine.simulation import Outcome, simulate
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
 from feelgood.studies.checkpoints import FolderCheckpoints
+from feelgood.studies.driver import Watcher, run_study
 from feelgood.studies.engines import Event, LocalEngine, Note
-from feelgood.studies.engines.base import in_words
+from feelgood.studies.engines.base import failure_in_words
 from feelgood.studies.execute import execute
-from feelgood.studies.running import Watcher, run_study
-from feelgood.studies.spec import Study, plan_cells
+from feelgood.studies.planning import Study, plan_cells
 from feelgood.testbeds import Linear
 
 #: A plugin that says that there is an accelerator: one place is asked.
@@ -106,7 +106,7 @@ def test_a_checkpoint_of_another_version_or_layout_counts_as_absent(
 
 def test_the_seconds_of_a_resumed_cell_are_those_of_all_its_work(tmp_path: Path) -> None:
     (cell,) = plan_cells("linear-20", "uniform", rounds=600, seeds=1)
-    batch = Batch((cell,))
+    batch = CellBatch((cell,))
 
     class Stop(Exception):
         """In the middle."""
@@ -248,10 +248,10 @@ def test_a_memory_that_is_no_number_is_refused(text: str, monkeypatch: pytest.Mo
 
 def test_a_device_without_memory_left_says_what_to_do() -> None:
     error = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12345 bytes.")
-    assert f"run it again with {VARIABLE} set to fewer GiB" in in_words(error)
-    assert in_words(RuntimeError("else\nand more")) == "RuntimeError: else"
-    assert in_words(RuntimeError()) == "RuntimeError"
-    assert in_words(FeelgoodError("A sentence.")) == "A sentence."
+    assert f"run it again with {VARIABLE} set to fewer GiB" in failure_in_words(error)
+    assert failure_in_words(RuntimeError("else\nand more")) == "RuntimeError: else"
+    assert failure_in_words(RuntimeError()) == "RuntimeError"
+    assert failure_in_words(FeelgoodError("A sentence.")) == "A sentence."
 
 
 # ---- workers --------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ def test_what_a_worker_notes_is_told(tmp_path: Path) -> None:
             del store
             return "cpu"
 
-        def submit(self, batch: Batch) -> None:
+        def submit(self, batch: CellBatch) -> None:
             self.batch = batch
 
         def wait(self, seconds: float) -> list[Event]:

@@ -11,9 +11,9 @@ import pytest
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.studies import Store, Study, plan_cells, run_study
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
+from feelgood.studies.cells import PROVENANCE
 from feelgood.studies.engines.ray import RayEngine
-from feelgood.studies.store import PROVENANCE
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'feelgood[ray]'")
 
@@ -23,7 +23,7 @@ ROUNDS, SEEDS, EVERY = 3000, 4, 1000
 DRIVER = f"""
 import sys, threading
 from ray.cluster_utils import Cluster
-from feelgood.studies import Study, Watcher, plan_cells, run_study
+from feelgood.studies import (Study, Watcher, plan_cells, run_study)
 
 head = {{"num_cpus": 1, "include_dashboard": False}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -159,4 +159,4 @@ def test_a_full_disk_at_the_token_gets_one_sentence(
 
     monkeypatch.setattr(Path, "touch", full)
     with pytest.raises(FeelgoodError, match=r"cannot write .*driver-1 .*free some space"):
-        engine.submit(Batch((cell,)))
+        engine.submit(CellBatch((cell,)))

@@ -38,9 +38,9 @@ from feelgood.studies import (
     read_study,
     run_study,
 )
-from feelgood.studies.batches import Batch, Claim, is_running, make_batches, plan
-from feelgood.studies.spec import SEED_BLOCK, outline, seed_blocks
-from feelgood.studies.store import merge_seeds
+from feelgood.studies.batches import CellBatch, Claim, is_running, make_batches, plan
+from feelgood.studies.merging import merge_seeds
+from feelgood.studies.planning import SEED_BLOCK, outline, seed_blocks
 from feelgood.testbeds import problems
 
 GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
@@ -468,7 +468,7 @@ def test_a_plugin_that_changes_after_planning_is_not_run(tmp_path: Path) -> None
 
 def test_progress_after_failures() -> None:
     cells = plan_cells("linear-20", "uniform", rounds=50, seeds=30)
-    first, second, third = (Batch((cell,)) for cell in cells)
+    first, second, third = (CellBatch((cell,)) for cell in cells)
     text = io.StringIO()
     with study_watcher(Console(file=text, width=200)) as watch:
         watch.planned([first, second, third], 0, 3)

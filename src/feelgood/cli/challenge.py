@@ -28,7 +28,7 @@ def challenge(
 ) -> None:
     """Run your agent on the seeds of the shipped results, paired with every agent there."""
     from feelgood.api.challenges import challenge as run_challenge
-    from feelgood.cli.output import progress_bar
+    from feelgood.api.progress import progress_bar
     from feelgood.data.datasets import use_data
 
     use_data(data)
@@ -45,7 +45,7 @@ def challenge(
 
 def _challenger(plugin: str, agent: str | None) -> str:
     """The name of the agent that a file registers, or of one that is there already."""
-    from feelgood.api.running import AGENTS
+    from feelgood import AGENTS
     from feelgood.core.plugins import load_plugins
 
     if Path(plugin).suffix != ".py" and plugin in AGENTS:

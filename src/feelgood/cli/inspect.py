@@ -32,7 +32,7 @@ def list_command(
     plugin: PluginOption = None,
 ) -> None:
     """List agents and testbeds, with what they are and what can be set, or describe one."""
-    from feelgood.api.running import AGENTS, TESTBEDS
+    from feelgood import AGENTS, TESTBEDS
 
     load_plugins(plugin)
     out = Console(highlight=False, soft_wrap=True)

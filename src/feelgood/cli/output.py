@@ -1,33 +1,19 @@
 """What commands print and write: tables, progress, files."""
 
-import contextlib
-import glob
 import json
 import os
 import shlex
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.api.saving import (  # noqa: F401  (the command takes the names from here)
+from feelgood.api.folders import (  # noqa: F401  (the command takes the names from here)
     RESULTS_FILE,
     TABLE_FILE,
     prepare_folder,
@@ -36,7 +22,8 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import mean_and_std, with_minus
 
 if TYPE_CHECKING:
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.api.run_result import RunResult
+    from feelgood.engine.results import AgentResult
     from feelgood.stats.summary import Summary
 
 #: Width of tables that go to a file or a pipe.
@@ -75,28 +62,14 @@ def prepare_output(targets: Sequence[Path], force: bool) -> None:
 
 def write_atomically(target: Path, write: Any) -> None:
     """Write through a temporary file, so that a half-written result is never left behind."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    _remove_leftovers(target)
+    from feelgood.core import atomic
+
+    atomic.remove_leftovers_of_the_dead(target)
     try:
-        write(temporary)
-        temporary.replace(target)
+        with atomic.replacing(target) as temporary:
+            write(temporary)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Delete what processes that were killed while they wrote this file have left."""
-    if os.name == "nt":
-        return  # whether a process is there cannot be asked in this way
-    for file in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-        number = file.name.split(".")[-2]
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            file.unlink(missing_ok=True)
-        except (ValueError, OSError):
-            continue  # not one of ours, or of somebody else
 
 
 def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
@@ -293,84 +266,3 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
         if not r.health:
             table.add_row(label, "exact or no sampler", "", "", "")
     return table
-
-
-class RateColumn(ProgressColumn):
-    """Rounds a second, lately."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
-
-class RoundsColumn(ProgressColumn):
-    """Rounds done; before the first of them the program is compiled."""
-
-    def render(self, task: Task) -> Text:
-        if not task.completed:
-            return Text("compiling")
-        return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f} rounds")
-
-
-class Pace:
-    """Says once of each agent how long it will take, if that is long.
-
-    Measured from its own rounds of the last seconds, so that compiling does not count.
-    """
-
-    #: Seconds to watch before a judgement, and the rest of a run that is worth a word.
-    WATCH, LONG = 3.0, 60.0
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
-        self.since, self.done, self.said = 0.0, 0, False
-
-    def __call__(self, label: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if done == 0:
-            self.done, self.said = 0, False
-        elif self.done == 0:
-            self.since, self.done = now, done
-        elif not self.said and now - self.since >= self.WATCH:
-            left = (now - self.since) * (total - done) / max(done - self.done, 1)
-            if left > self.LONG:
-                from feelgood.cli.progress import duration
-
-                self.say(f"{label}: about {duration(left)} left{reason_to_be_slow(label)}.")
-                self.said = True
-            self.since, self.done = now, done
-
-
-def reason_to_be_slow(label: str) -> str:
-    """Why an agent takes long and slows down, where it is known."""
-    from feelgood.agents import grammar
-
-    with contextlib.suppress(FeelgoodError):
-        parts = grammar.read(label.split(maxsplit=1)[0].removeprefix("neural-"))
-        if parts is not None and parts.bonus_name:
-            return ", or more: its bonus reads the whole history in every step"
-    return ""
-
-
-@contextmanager
-def progress_bar(console: Console) -> Iterator[Any]:
-    """A live bar on a terminal (rounds, rate, remaining time); elsewhere a word about long runs."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        RoundsColumn(),
-        RateColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = not (console.is_terminal or console.is_jupyter)
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        tasks: dict[str, Any] = {}
-        pace = Pace(lambda sentence: console.print(sentence, markup=False, soft_wrap=True))
-
-        def report(label: str, done: int, total: int) -> None:
-            if done == 0:
-                tasks[label] = bar.add_task(escape(label), total=total)
-            bar.update(tasks[label], completed=done)
-            pace(label, done, total)
-
-        yield report

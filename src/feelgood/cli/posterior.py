@@ -87,7 +87,7 @@ def posterior(
     plugin: PluginOption = None,
 ) -> None:
     """Compare agents' draws with the exact posterior of a linear bandit."""
-    from feelgood.api.running import parse_rounds
+    from feelgood.core.arguments import parse_rounds
     from feelgood.core.testbed import TESTBEDS
     from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
     from feelgood.posterior.saved import FILES
@@ -270,7 +270,7 @@ def calibrate(
     plugin: PluginOption = None,
 ) -> None:
     """Simulation-based calibration: is the truth where the agent's posterior says?"""
-    from feelgood.api.running import parse_rounds
+    from feelgood.core.arguments import parse_rounds
     from feelgood.posterior import calibrate as run_calibration
 
     load_plugins(plugin)

@@ -98,8 +98,8 @@ def reproduce(
     if format_ not in FORMATS:
         raise FeelgoodError(f"unknown format '{format_}': {did_you_mean(format_, FORMATS)}")
 
-    from feelgood.api.running import parse_rounds
     from feelgood.cli.study import use_no_accelerator
+    from feelgood.core.arguments import parse_rounds
     from feelgood.data.datasets import use_data
     from feelgood.paper.published_rows import TITLES, rows
     from feelgood.paper.reproducing import plan_rows
@@ -232,7 +232,7 @@ def _catalogue() -> "Table":
     """The tables, how many rows they have, and roughly how long they take."""
     from rich.table import Table
 
-    from feelgood.cli.progress import duration
+    from feelgood.api.progress import duration
     from feelgood.engine.device import usable_cores
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
     from feelgood.paper.published_rows import TITLES, missing, rows

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from feelgood.api.progress import progress_bar
 from feelgood.cli.app import SEEDS_HELP, DataOption, PluginOption, RoundsOption, app, errors
 from feelgood.cli.choosing import choose
 from feelgood.cli.output import (
@@ -17,7 +18,6 @@ from feelgood.cli.output import (
     console_for,
     health_table,
     prepare_output,
-    progress_bar,
     result_table,
     save,
     write_page,
@@ -104,9 +104,10 @@ def run(
     data: DataOption = None,
 ) -> None:
     """Run agents on testbeds, print a table and say which agent is best."""
+    from feelgood.api.run_result import RunResult
     from feelgood.api.running import run_each
     from feelgood.data.datasets import use_data
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.engine.results import AgentResult
 
     load_plugins(plugin)
     use_data(data)

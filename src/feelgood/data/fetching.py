@@ -5,7 +5,6 @@ import hashlib
 import http.client
 import os
 import re
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from feelgood.core import atomic
 from feelgood.core.errors import FeelgoodError
 from feelgood.data.catalogue import Arrays, Dataset, Original, dataset
 from feelgood.data.datasets import arrays_digest, fetched_folder, file_sha256, find, read_archive
@@ -142,16 +142,10 @@ def download(
 def write_archive(path: Path, arrays: Arrays) -> None:
     """Write a numpy archive whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            np.savez_compressed(out, allow_pickle=False, **arrays)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic.replacing(path) as temporary, temporary.open("wb") as out:
+        np.savez_compressed(out, allow_pickle=False, **arrays)
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def _given(entry: Dataset, folder: Path) -> dict[str, Path]:

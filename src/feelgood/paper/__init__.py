@@ -2,7 +2,3 @@
 
 It may import `studies` and what lies below.
 """
-
-from feelgood.paper.presets import PRESETS, preset_settings
-
-__all__ = ["PRESETS", "preset_settings"]

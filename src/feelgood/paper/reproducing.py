@@ -7,7 +7,9 @@ from feelgood.core.arguments import Seeds, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.paper.published_rows import PublishedRow, missing
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.paper.published_rows import rows as published_rows
+from feelgood.studies.files import SOURCES
+from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
 
@@ -44,6 +46,25 @@ def plan_rows(
     if rounds is not None:
         parse_rounds(rounds)
     return ComparisonPlan(tuple(rows), tuple(_cells(row, seeds, rounds) for row in rows))
+
+
+@SOURCES.register("table")
+def cells_of_tables(
+    names: Sequence[str],
+    *,
+    testbeds: Sequence[str],
+    agents: Sequence[str],
+    seeds: Seeds | None,
+    rounds: int | None,
+) -> tuple[Cell, ...]:
+    """All cells of these tables, or of some of their rows; an error where one cannot be run."""
+    chosen = [row for name in names for row in published_rows(name, testbeds, agents)]
+    plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+    for cells in plan.cells:
+        if isinstance(cells, str):
+            raise FeelgoodError(f"{cells}.")
+    study = plan.study("table")
+    return study.cells if study is not None else ()
 
 
 def _cells(row: PublishedRow, seeds: Seeds | None, rounds: int | None) -> tuple[Cell, ...] | str:

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from feelgood.api.running import resolve_variants
 from feelgood.core.arguments import Seeds, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS
+from feelgood.engine.building import resolve_variants
 from feelgood.paper.published_rows import PublishedRow, missing
-from feelgood.studies.spec import Cell, Study, outline, plan_cells
+from feelgood.studies.planning import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store
 
 #: The hidden layers of the two networks.

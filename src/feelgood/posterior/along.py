@@ -6,7 +6,7 @@ nothing had been measured.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -21,6 +21,7 @@ from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import BRIEFLY, compiled, in_own_precision
 from feelgood.engine.loop import repeated_draws
 from feelgood.engine.results import PosteriorAlong
+from feelgood.engine.simulation import Outcome
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.posterior.chains import draws_parameters
 from feelgood.posterior.comparing import fresh_contexts
@@ -134,19 +135,23 @@ class PosteriorWatch:
                 out[where[row.measure], :, chain] = [getattr(row, p) for p in PARTS.values()]
         return out.reshape(-1, len(chains)), seconds
 
+    def collect(
+        self, outcome: Outcome, setting: int, chains: slice = slice(None)
+    ) -> PosteriorAlong | None:
+        """What the engine recorded of one setting's chains, by measure; None: nothing."""
+        if not outcome.along:
+            return None
+        parts = {
+            kept: {name: outcome.along[name + part][setting, chains] for name in MEASURES}
+            for part, kept in PARTS.items()
+        }
+        return PosteriorAlong(rounds=outcome.along_rounds, **parts)
+
 
 def posterior_watch(every: int, name: str, testbed: Testbed) -> PosteriorWatch:
     """What measures runs on this testbed every so many rounds."""
     noise = require_linear(name, testbed)
     return PosteriorWatch(every, testbed.spec, noise, fresh_contexts(testbed, 0, CONTEXTS))
-
-
-def collect(
-    rounds: Int[np.ndarray, " points"], values: Mapping[str, Float[np.ndarray, "seeds points"]]
-) -> PosteriorAlong:
-    """What the engine recorded, put together again by measure."""
-    parts = {kept: {name: values[name + part] for name in MEASURES} for part, kept in PARTS.items()}
-    return PosteriorAlong(rounds=rounds, **parts)
 
 
 # ---- what can be measured -------------------------------------------------------------------

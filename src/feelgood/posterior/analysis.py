@@ -5,7 +5,11 @@ from typing import Any
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.core.arguments import parse_names, parse_rounds, require_callable
+from feelgood.core.arguments import (
+    parse_names,
+    parse_rounds,
+    require_callable,
+)
 from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import keep_compiled_programs

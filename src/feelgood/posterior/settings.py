@@ -6,11 +6,11 @@ from typing import Any
 import jax
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.lookup import preset_settings
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import in_own_precision
 from feelgood.numerics import generator
-from feelgood.paper import preset_settings
 
 #: Precision of the prior from which testbeds draw their true parameters.
 PRECISION = 1.0

@@ -1,14 +1,13 @@
 """Which of the published numbers a set of results stands beside."""
 
-import json
 from collections.abc import Sequence
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.results import AgentResult
+from feelgood.engine.results import AgentResult, run_key
 from feelgood.paper.published import all_published
 from feelgood.paper.published_rows import PublishedRow, missing, to_row
 from feelgood.report.published import PublishedComparison, compare_row
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.studies.planning import plan_cells
 
 
 def find_comparisons(results: Sequence[AgentResult]) -> list[PublishedComparison]:
@@ -61,12 +60,6 @@ def _match(
         if key in known:
             return known[key]
     return None
-
-
-def run_key(run: AgentResult | Cell) -> str:
-    """What a run is, apart from its seeds."""
-    parts = [run.testbed, dict(run.testbed_settings), run.agent, dict(run.settings), run.rounds]
-    return json.dumps(parts, sort_keys=True)
 
 
 def row_key(row: PublishedRow, rounds: int) -> str | None:

@@ -1,18 +1,16 @@
-"""Files that are whole or not there, and locks that die with their holder."""
+"""Files that are whole or not there."""
 
 import contextlib
 import errno
+import glob
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-import filelock
-
 from feelgood.core.errors import FeelgoodError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class LostWrite(FeelgoodError):
@@ -51,6 +49,23 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A place beside `path` for a new file, which becomes `path` when the block ends well."""
+    with _beside(path) as temporary:
+        yield temporary
+        temporary.replace(path)
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write(path: Path, fill: Callable[[IO[bytes]], object], *, replace: bool = True) -> bool:
     """Write a file so that at every instant it is the old one, or the new one, whole and on disk.
 
@@ -58,30 +73,33 @@ def write(path: Path, fill: Callable[[IO[bytes]], object], *, replace: bool = Tr
     """
     with reporting(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
+        with _beside(path) as temporary:
             with temporary.open("wb") as file:
                 fill(file)
                 file.flush()
                 os.fsync(file.fileno())
             if replace:
                 temporary.replace(path)
-            else:
-                try:
-                    os.link(temporary, path)
-                except FileExistsError:
-                    return False
-                except OSError as error:
-                    if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
-                        raise
-                    # A file system without hard links: callers hold the store's lock.
-                    if path.exists():
-                        return False
-                    temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+            elif not _put_new(temporary, path):
+                return False
         _sync_folder(path.parent)
         return True
+
+
+def _put_new(temporary: Path, path: Path) -> bool:
+    """Give a file its name unless that is taken; whether it was given."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS):
+            raise
+        # A file system without hard links: callers hold the store's lock.
+        if path.exists():
+            return False
+        temporary.replace(path)
+    return True
 
 
 def remove_leftovers(folder: Path, of: str = "*") -> None:
@@ -89,6 +107,20 @@ def remove_leftovers(folder: Path, of: str = "*") -> None:
     for file in folder.glob(f".{of}.*.tmp"):
         with contextlib.suppress(OSError):
             file.unlink()
+
+
+def remove_leftovers_of_the_dead(path: Path) -> None:
+    """Delete what processes that were killed while they wrote this file have left."""
+    if os.name == "nt":
+        return  # whether a process is there cannot be asked in this way
+    for file in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        number = file.name.split(".")[-2]
+        try:
+            os.kill(int(number), 0)
+        except ProcessLookupError:
+            file.unlink(missing_ok=True)
+        except (ValueError, OSError):
+            continue  # not one of ours, or of somebody else
 
 
 def append_line(path: Path, line: bytes) -> None:
@@ -117,40 +149,3 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-class Lock:
-    """An exclusive lock on a file. The system releases it when the process ends, however."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        # A lock that outlives its holder would be worse than none: no such substitute.
-        self._lock = filelock.FileLock(path, thread_local=False, fallback_to_soft=False)
-
-    def take(self, *, wait: bool) -> bool:
-        """Take the lock; without `wait`, False when somebody else has it."""
-        with reporting(self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                self._lock.acquire(timeout=-1 if wait else 0)
-            except filelock.Timeout:
-                return False
-            except OSError as error:
-                if error.errno not in _NO_LOCKS:
-                    raise
-                raise FeelgoodError(
-                    f"{self.path.parent} lies on a file system without locks "
-                    f"({error.strerror or error}): choose a folder on another one."
-                ) from error
-        return True
-
-    def release(self) -> None:
-        """Give the lock back."""
-        self._lock.release(force=True)
-
-    def __enter__(self) -> "Lock":
-        self.take(wait=True)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.release()

@@ -1,4 +1,4 @@
-"""Run a study: plan what is missing, hand it to an engine, keep count."""
+"""Runs a study: plans what is missing, hands it to an engine, keeps count."""
 
 import contextlib
 import dataclasses
@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from feelgood.core import atomic
 from feelgood.core.arguments import parse_name, parse_number, parse_whole
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.studies import atomic
-from feelgood.studies.batches import Batch, Claim, plan, tidy
+from feelgood.studies.batches import CellBatch, Claim, plan, tidy
 from feelgood.studies.engines import (
+    Advanced,
     Engine,
     Failed,
     Finished,
     Lost,
     Note,
-    Progress,
     make_engine,
 )
-from feelgood.studies.spec import Study
+from feelgood.studies.planning import Study
 from feelgood.studies.store import Damage, Store
 
 ENGINES = ("local", "ray")
@@ -35,13 +35,13 @@ class Watcher:
     """What a run of a study tells while it goes on; every function may be left as it is."""
 
     damaged: Callable[[Damage], None] = lambda damage: None
-    planned: Callable[[Sequence[Batch], int, int], None] = lambda batches, done, all_: None
-    started: Callable[[Batch], None] = lambda batch: None
-    progress: Callable[[Batch, int], None] = lambda batch, chain_rounds: None
-    noted: Callable[[Batch, str], None] = lambda batch, sentence: None
-    finished: Callable[[Batch], None] = lambda batch: None
-    lost: Callable[[Batch, str], None] = lambda batch, reason: None
-    failed: Callable[[Batch, str], None] = lambda batch, reason: None
+    planned: Callable[[Sequence[CellBatch], int, int], None] = lambda batches, done, all_: None
+    started: Callable[[CellBatch], None] = lambda batch: None
+    progress: Callable[[CellBatch, int], None] = lambda batch, chain_rounds: None
+    noted: Callable[[CellBatch, str], None] = lambda batch, sentence: None
+    finished: Callable[[CellBatch], None] = lambda batch: None
+    lost: Callable[[CellBatch, str], None] = lambda batch, reason: None
+    failed: Callable[[CellBatch, str], None] = lambda batch, reason: None
     waiting: Callable[[int], None] = lambda batches: None
 
 
@@ -70,7 +70,7 @@ def run_study(
 
     - `study`, `store`: what to run, and where the results go.
     - `engine`: `"local"`, `"ray"`, or an `Engine`.
-    - `workers`: how many batches at once; by default one a core, or one on an accelerator.
+    - `workers`: how many batches at once; by default one per core, or one on an accelerator.
     - `address`: of a Ray cluster that is there already.
     - `checkpoint_every`: seconds between two checkpoints of a batch.
     - `watcher`: is told what happens.
@@ -142,7 +142,7 @@ class _Run:
                 claim.release()
         return self.failures
 
-    def _fill(self, waiting: list[Batch]) -> bool:
+    def _fill(self, waiting: list[CellBatch]) -> bool:
         """Give work to idle workers; returns whether some of it is held by another process."""
         held = []
         while waiting and len(self.running) < self.engine.slots:
@@ -164,13 +164,13 @@ class _Run:
         waiting[:0] = held
         return bool(held)
 
-    def _is_done(self, batch: Batch) -> bool:
+    def _is_done(self, batch: CellBatch) -> bool:
         return all(self.store.file(cell.id).exists() for cell in batch.cells)
 
-    def _take_events(self, waiting: list[Batch], seconds: float) -> None:
+    def _take_events(self, waiting: list[CellBatch], seconds: float) -> None:
         for event in self.engine.wait(seconds):
             batch = event.batch
-            if isinstance(event, Progress):
+            if isinstance(event, Advanced):
                 self.watch.progress(batch, event.chain_rounds)
             elif isinstance(event, Note):
                 self.watch.noted(batch, event.sentence)
@@ -188,7 +188,7 @@ class _Run:
                     self.watch.lost(batch, event.reason)
                     waiting.insert(0, batch)
 
-    def _give_up(self, batch: Batch, reason: str) -> None:
+    def _give_up(self, batch: CellBatch, reason: str) -> None:
         self.running.pop(batch.id).release()
         self.failures[batch.label] = reason
         self.watch.failed(batch, reason)

@@ -10,18 +10,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from feelgood.api.running import (
-    Seeds,
-    Values,
-    parse_rounds,
-    parse_seeds,
-    resolve_variants,
-)
-from feelgood.core.arguments import parse_name, parse_settings
+from feelgood.core.arguments import Seeds, parse_name, parse_rounds, parse_seeds, parse_settings
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.core.testbed import TESTBEDS
+from feelgood.engine.building import SettingValues, resolve_variants
+from feelgood.posterior.along import check_every, measurable, require_some
 
 #: Raised when the same specification would give other results than before.
 RESULTS_VERSION = 2
@@ -48,9 +43,9 @@ class Cell:
     """One agent with one setting on one testbed, over some seeds; all settings spelled out."""
 
     testbed: str
-    testbed_settings: Values
+    testbed_settings: SettingValues
     agent: str
-    settings: Values
+    settings: SettingValues
     rounds: int
     seeds: tuple[int, ...]
     #: Rounds between two measurements of the posterior; None: it is not measured.
@@ -147,7 +142,7 @@ def seed_blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:
     return [tuple(block) for block in blocks.values()]
 
 
-def outline(testbed: str, values: Values) -> tuple[Values, Spec, int]:
+def outline(testbed: str, values: SettingValues) -> tuple[SettingValues, Spec, int]:
     """A testbed's settings, its shape and usual horizon; a stored dataset is not read for that."""
     entry = TESTBEDS[testbed]
     resolved = entry.resolve(values)
@@ -162,11 +157,11 @@ def plan_cells(
     testbed: str | Any,
     agent: str | Any,
     *,
-    settings: Values | Any | None = None,
+    settings: SettingValues | Any | None = None,
     preset: str | Any | None = None,
     rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    testbed_settings: Values | Any | None = None,
+    testbed_settings: SettingValues | Any | None = None,
     posterior_every: int | Any | None = None,
 ) -> list[Cell]:
     """The cells of one agent on one testbed; settings that are lists make a grid.
@@ -202,8 +197,6 @@ def with_posterior(cells: Iterable[Cell], every: int | Any) -> list[Cell]:
     posterior is refused, and so are cells of which none can be measured. A measured cell is
     another one than without: what is in the store of that does not count.
     """
-    from feelgood.posterior.along import check_every, measurable, require_some
-
     out, known = [], dict[str, bool]()
     for cell in cells:
         checked = check_every(every, cell.rounds)
