@@ -21,7 +21,7 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, FirstKeys, LaneKeys, fold_in, round_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead, round_noise
 from feelgood.targets import models
-from feelgood.targets.history import Stats
+from feelgood.targets.sums import Stats
 
 #: Draws with the final data from which the effective sample size is estimated.
 REPEATED_DRAWS = 200

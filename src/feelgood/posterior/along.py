@@ -29,7 +29,7 @@ from feelgood.posterior.laws import Moments, exact_posterior, require_normal
 from feelgood.posterior.measure_rows import MEASURES, MeasureRow
 from feelgood.posterior.measures import measure
 from feelgood.posterior.settings import PRECISION, has_truth, noise_of
-from feelgood.targets.history import Stats
+from feelgood.targets.sums import Stats
 
 #: Batches of a chain's draws, and draws per batch.
 BATCHES, BATCH = 20, 10
