@@ -17,9 +17,9 @@ from feelgood import AGENTS, Spec
 from feelgood.agents.grammar import all_names, read
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
 from feelgood.core.spec import Layout
-from feelgood.targets.batches import BatchGrams
 from feelgood.targets.history import Rows
 from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.sums import Stats
 
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)

@@ -20,12 +20,12 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
-from feelgood.targets.batches import BatchGrams
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
 from feelgood.targets.history import Rows
 from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.sums import Stats, Theta
 
 SCHEDULES = ("curvature", "decay", "constant")

@@ -190,6 +190,20 @@ class RoundInfo(NamedTuple):
         return out
 
 
+def _warmed_up(kernel: Kernel, chain: Any, target: Target, tuning: Tuning) -> Any:
+    """The chain with what it caches of the target, after the descent that the kernel asks for."""
+    if not kernel.warmup:
+        return kernel.refresh(chain, target, tuning)
+
+    def descended(i: Array, chain: Any) -> Any:
+        """The target here, after a descent in all passes but the first: it is written out once."""
+        moved = kernel.descend(chain, tuning).theta
+        chain = chain._replace(theta=jnp.where(i > 0, moved, chain.theta))
+        return kernel.refresh(chain, target, tuning)
+
+    return lax.fori_loop(0, kernel.warmup + 1, descended, chain)
+
+
 def run_steps(
     key: AnyKey,
     kernel: Kernel,
@@ -215,17 +229,7 @@ def run_steps(
     uniforms = lanes.uniform(fold_in(key, 1), moves * draws) if draws else None
 
     chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
-
-    def descended(i: Array, chain: Any) -> Any:
-        """The target here, after a descent in all passes but the first: it is written out once."""
-        moved = kernel.descend(chain, tuning).theta
-        chain = chain._replace(theta=jnp.where(i > 0, moved, chain.theta))
-        return kernel.refresh(chain, target, tuning)
-
-    if kernel.warmup:
-        chain = lax.fori_loop(0, kernel.warmup + 1, descended, chain)
-    else:
-        chain = kernel.refresh(chain, target, tuning)
+    chain = _warmed_up(kernel, chain, target, tuning)
 
     def one(i: Array, carry: tuple[Any, Value, Value]) -> tuple[Any, Value, Value]:
         chain, acceptance, divergences = carry

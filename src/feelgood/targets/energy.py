@@ -21,11 +21,11 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.targets.batches import random_batch
 from feelgood.targets.evaluators import Evaluator, FullPass
 from feelgood.targets.history import Chunk, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import random_batch
 from feelgood.targets.sums import Stats, Theta, Value, frobenius
 from feelgood.targets.target import Evaluation, Force, Target
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.targets import models
-from feelgood.targets.batches import batch_window
+from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size
 
 #: Up to this many multiplications a product is written as a sum, and not as a call of the library

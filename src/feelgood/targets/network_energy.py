@@ -16,11 +16,11 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Likelihood, Number
 from feelgood.numerics import lanes
-from feelgood.targets.batches import random_batch
 from feelgood.targets.best_arms import best_arm
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.networks import Network
+from feelgood.targets.random_batches import random_batch
 from feelgood.targets.replay import Batch, Replay, tree_slice
 from feelgood.targets.sums import Theta, Value
 from feelgood.targets.target import Evaluation, Target

@@ -3,8 +3,8 @@
 import equinox as eqx
 from jaxtyping import Array, Float, Int
 
-from feelgood.targets.batches import BatchGrams
 from feelgood.targets.history import Rows
+from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.room import unless_lost
 from feelgood.targets.sums import Stats, Theta
 

@@ -15,8 +15,8 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.numerics.lanes import Unbatched
-from feelgood.targets.batches import batch_window
 from feelgood.targets.networks import Network
+from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size, unless_lost
 
 

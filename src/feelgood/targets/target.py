@@ -70,7 +70,7 @@ class Target(eqx.Module):
     def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
         """How much that part differs between two points, estimated from a batch.
 
-        Unbiased; the batch is one of consecutive rounds, see `batches.random_batch`.
+        Unbiased; the batch is one of consecutive rounds, see `random_batches.random_batch`.
         """
 
     @abstractmethod

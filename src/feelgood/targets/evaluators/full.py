@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from feelgood.targets.best_arms import WRITTEN_OUT, highest, rows_bonus
-from feelgood.targets.evaluators.base import Evaluator
+from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.history import Chunk, Rows, row_scores, total_of
 from feelgood.targets.sums import Theta, Value
 

@@ -17,7 +17,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.targets.best_arms import best_arm, rows_bonus
-from feelgood.targets.evaluators.base import Evaluator
+from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.history import Rows, contract, row_scores
 from feelgood.targets.room import SMALLEST_ROOM, sizes_up_to, smallest_size
 from feelgood.targets.sums import Theta, Value

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from feelgood.targets.batches import batch_length, random_batch
 from feelgood.targets.best_arms import rows_bonus
-from feelgood.targets.evaluators.base import Evaluator
+from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.history import Rows
+from feelgood.targets.random_batches import batch_length, random_batch
 from feelgood.targets.sums import Theta, Value
 
 
@@ -26,7 +26,7 @@ class Batched(NamedTuple):
 class Subsampled(Evaluator):
     """Unbiased: ∇B(θ₀) + (n/B) Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)], θ₀ where the round began.
 
-    Every evaluation draws a batch of consecutive rounds; see `batches.random_batch`.
+    Every evaluation draws a batch of consecutive rounds; see `random_batches.random_batch`.
     Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
     """
 
