@@ -7,7 +7,6 @@ results.parquet           one row per agent, setting and seed
 
 import dataclasses
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from feelgood.results import AgentResult, RunResult
 
 RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
-#: What a folder with results has, in the order in which it is put there.
+#: What a folder with results has.
 _PARTS = ("cells", TABLE_FILE, RESULTS_FILE, "manifest.jsonl")
 
 
@@ -52,11 +51,14 @@ def _unwritable(place: Path, error: OSError) -> FeelgoodError:
 def save(result: "RunResult | Any", folder: str | Path | Any, *, force: bool = False) -> Path:
     """Write a run's results as a store; see `RunResult.save`. Returns the folder.
 
-    Everything is written beside the old results first, so that an error leaves those as they are.
+    Everything is written beside the old results first, so that an error leaves those as they are,
+    and a process that is killed leaves the old results or the new ones.
     """
     import pyarrow.parquet as pq
 
     from feelgood.results import RunResult
+    from feelgood.studies import atomic
+    from feelgood.studies.replacing import replacing
     from feelgood.studies.store import Store
 
     if not isinstance(result, RunResult):
@@ -64,25 +66,20 @@ def save(result: "RunResult | Any", folder: str | Path | Any, *, force: bool = F
     if not result.results:
         raise FeelgoodError("there are no results to save: run at least one agent.")
     place = prepare_folder(folder, force)
-    fresh = place / f".feelgood-{os.getpid()}.tmp"
     try:
-        fresh.mkdir(parents=True)
-        store = Store(fresh)
-        for one in result.results:
-            for cell, part in _cells(one):
-                store.put(cell, part)
-        text = json.dumps(result.to_json(), indent=1, allow_nan=False)
-        (fresh / RESULTS_FILE).write_text(text + "\n")
-        pq.write_table(result.to_arrow(), fresh / TABLE_FILE)
-        for name in _PARTS:
-            old = place / name
-            if old.is_dir():
-                shutil.rmtree(old)
-            os.replace(fresh / name, old)
+        with replacing(place, lambda: prepare_folder(place, force)) as fresh:
+            for name in (RESULTS_FILE, TABLE_FILE):  # the command tries whether it may write these
+                atomic.remove_of_the_dead(place, name)
+            store = Store(fresh)
+            for one in result.results:
+                for cell, part in _cells(one):
+                    store.put(cell, part)
+            text = json.dumps(result.to_json(), indent=1, allow_nan=False)
+            (fresh / RESULTS_FILE).write_text(text + "\n")
+            pq.write_table(result.to_arrow(), fresh / TABLE_FILE)
+            shutil.rmtree(store.work_folder)
     except OSError as error:
         raise _unwritable(place, error) from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
     return place
 
 

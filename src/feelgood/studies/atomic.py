@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -85,10 +86,25 @@ def write(path: Path, fill: Callable[[IO[bytes]], object], *, replace: bool = Tr
 
 
 def remove_leftovers(folder: Path, of: str = "*") -> None:
-    """Delete what a killed `write` of such files left; only for who alone may write them now."""
-    for file in folder.glob(f".{of}.*.tmp"):
+    """Delete what killed writers of such files left; only for who alone may write them now."""
+    for left in folder.glob(f".{of}[.-]*.tmp"):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
         with contextlib.suppress(OSError):
-            file.unlink()
+            left.unlink()
+
+
+def remove_of_the_dead(folder: Path, of: str) -> None:
+    """The same where others may be writing such files: only what processes that are gone left."""
+    if os.name == "nt":
+        return  # whether a process is there cannot be asked in this way
+    for left in folder.glob(f".{of}.*.tmp"):
+        try:
+            os.kill(int(left.name.split(".")[-2]), 0)
+        except ProcessLookupError:
+            left.unlink(missing_ok=True)
+        except (ValueError, OverflowError, OSError):
+            continue  # not one of ours, or of somebody else
 
 
 def append_line(path: Path, line: bytes) -> None:

@@ -30,7 +30,7 @@ from feelgood.errors import FeelgoodError
 from feelgood.memory import say
 from feelgood.parquet import read_parquet
 from feelgood.results import AgentResult, PosteriorAlong, posterior_columns
-from feelgood.studies import atomic
+from feelgood.studies import atomic, replacing
 from feelgood.studies.spec import Cell, spec_id
 
 #: A later format must be visible in the cells' files too: a store whose manifest has lost its
@@ -366,6 +366,7 @@ class Store:
         self.work_folder = self.path / "work"
         self.manifest = self.path / "manifest.jsonl"
         self.lock = atomic.Lock(self.path / "work" / "store.lock")
+        replacing.complete(self.path)
         with atomic.reading(self.path):
             is_store = self._is_store()
             if not is_store and (not create or self._is_something_else()):
