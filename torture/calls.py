@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import random
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,20 +65,23 @@ def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
         Attack("calls", f"{what}, kill before call {n}", functools.partial(_writer, small, what, n))
         for what, n in (writers[3:4] if short else writers)
     ]
-    saves = range(1, len(save_calls()) + 1)
-    for force in (True, False):
-        name = "run --out, " + ("older results, " if force else "")
+    older = reference.folder / "saved"
+    saves = range(1, len(save_calls(older)) + 1)
+    for before in (older, None):
+        name = "run --out, " + ("older results, " if before else "")
         out += [
-            Attack("calls", f"{name}kill before call {n}", functools.partial(_save, force, n))
+            Attack("calls", f"{name}kill before call {n}", functools.partial(_save, before, n))
             for n in (saves[-4:-3] if short else saves)
         ]
     return out
 
 
-def save_calls() -> list[str]:
-    """The calls of an undisturbed save into a folder that has results."""
+def save_calls(older: Path) -> list[str]:
+    """The calls of an undisturbed save into a folder that has results, which are kept here."""
     with scratch("saves") as folder:
         forked(*OLD, cwd=folder).must_succeed()
+        shutil.rmtree(older, ignore_errors=True)
+        shutil.copytree(folder / "o", older)
         log = folder / "calls.log"
         fault = Fault(str(folder / "o"), str(log))
         forked(*NEW, "--force", cwd=folder, fault=fault).must_succeed()
@@ -110,22 +114,20 @@ def _saved(folder: Path) -> tuple[list[str], dict[str, bytes]]:
     return sorted({agent for agent, _ in chains}), files
 
 
-def _save(force: bool, at: int, folder: Path, luck: random.Random) -> int:
+def _save(older: Path | None, at: int, folder: Path, luck: random.Random) -> int:
     """All old results or all new ones; a later save works, and leaves nothing behind."""
-    place = folder / "o"
-    old: list[str] = []
-    if force:
-        forked(*OLD, cwd=folder).must_succeed()
-        old = ["uniform"]
+    place, old = folder / "o", ["uniform"] if older else []
+    if older:
+        shutil.copytree(older, place)
     fault = Fault(str(place), str(folder / "calls.log"), at=at)
-    words = (*NEW, "--force") if force else NEW
+    words = (*NEW, "--force") if older else NEW
     struck = forked(*words, cwd=folder, fault=fault)
     if struck.code >= 0:
         struck.must_succeed()
     if luck.random() < 0.5:
         found, files = _saved(place)
         check(found in (old, ["linucb"]), "neither the old results nor the new ones", found)
-        if not force and not found:
+        if not found:
             forked(*NEW, cwd=folder).must_succeed()
     forked(*NEW, "--force", cwd=folder).must_succeed()
     found, files = _saved(place)
