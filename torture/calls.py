@@ -93,10 +93,9 @@ def _saved(folder: Path) -> tuple[list[str], dict[str, bytes]]:
 
     Read as a user reads it, and then each part by itself.
     """
-    from feelgood.errors import FeelgoodError
-    from feelgood.core.parquet import read_parquet
-
     import feelgood
+    from feelgood.core.errors import FeelgoodError
+    from feelgood.core.parquet import read_parquet
 
     try:
         loaded = feelgood.load(folder)
