@@ -15,9 +15,9 @@ from made_results import result
 from feelgood import cli
 from feelgood.cli import output
 from feelgood.paper import costs, reproducing
-from feelgood.paper.reproducing import in_words, plan_rows
+from feelgood.paper.reproducing import plan_rows
 from feelgood.paper.tables import TITLES, rows
-from feelgood.report.published import PublishedComparison, compare_rows
+from feelgood.report.published import PublishedComparison, compare_rows, comparison_in_words
 from feelgood.studies import Store
 
 
@@ -205,16 +205,18 @@ def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[Publ
 def test_the_table_in_words() -> None:
     found = compared(("lints", 204.0), ("lmcts", 5_000.0))
     best = min(found, key=lambda c: c.row.published.mean)
-    assert in_words(found) == (
+    assert comparison_in_words(found) == (
         "1 of 2 rows agree with the paper; lmcts differs. Of these agents lints has the lowest "
         f"regret on linear-40, 204.0 on average; in the paper it is {best.label} with "
         f"{best.row.published.mean:,.1f}."
     )
-    assert in_words(found[:1]) == "1 of 1 rows agree with the paper."
+    assert comparison_in_words(found[:1]) == "1 of 1 rows agree with the paper."
     both = [*found, *compared(("lints", 114.0), ("lmcts", 62.0), testbed="linear-20")]
-    assert in_words(both).endswith("lowest regret is the paper's on 1 of 2 testbeds.")
+    assert comparison_in_words(both).endswith("lowest regret is the paper's on 1 of 2 testbeds.")
     nothing = compare_rows([found[0].row], ["it has not been run"])
-    assert in_words(nothing) == "No row can be compared with the paper: the table says why."
+    assert (
+        comparison_in_words(nothing) == "No row can be compared with the paper: the table says why."
+    )
 
 
 def test_a_page_comes_with_the_command_to_open_it(

@@ -288,7 +288,7 @@ def _reporting(progress: Progress) -> Iterator[Report]:
     if progress is True:
         from rich.console import Console
 
-        from feelgood.cli.output import progress_bar
+        from feelgood.report.progress_bar import progress_bar
 
         with progress_bar(Console(stderr=True)) as report:
             yield report

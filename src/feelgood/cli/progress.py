@@ -16,20 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from feelgood.cli.output import RateColumn
+from feelgood.core.numbers import duration
+from feelgood.report.progress_bar import RateColumn
 from feelgood.studies.batches import Batch
 from feelgood.studies.running import Watcher
 from feelgood.studies.store import Damage
 
 #: Seconds between two lines about progress where the output is not a terminal.
 LINE_EVERY = 30.0
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.2 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager
