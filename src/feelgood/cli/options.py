@@ -1,5 +1,6 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -33,3 +34,8 @@ EngineOption = Annotated[str, typer.Option(help="local or ray.")]
 def json_path(json_: str | None) -> Path | None:
     """The file that `--json` names; None where it is not given, or is standard output."""
     return None if json_ in (None, "-") else Path(str(json_))
+
+
+def split_names(given: Sequence[str] | None) -> list[str]:
+    """Names from options that may be repeated or hold several, separated by commas."""
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from feelgood.cli.app import app
-from feelgood.cli.options import ForceFileOption, PluginOption
+from feelgood.cli.options import ForceFileOption, PluginOption, split_names
 from feelgood.cli.output import prepare_output, write_atomically
 from feelgood.cli.study import note
 from feelgood.core.errors import FeelgoodError, did_you_mean
@@ -57,11 +57,6 @@ def choose_results(
         for r in results
         if (not testbeds or r.testbed in testbeds) and (not agents or r.agent in agents)
     ]
-
-
-def _names(lists: Sequence[str] | None) -> list[str]:
-    """Names from options that may be repeated or hold several, separated by commas."""
-    return [name.strip() for text in lists or () for name in text.split(",") if name.strip()]
 
 
 @app.command("report", epilog="Example: feelgood report results --open")
@@ -142,9 +137,9 @@ def plot_command(
     found = find_chart(chart)
     read: Sequence[Any]
     if found.reads == "analysis":
-        read = _analysed(store, _names(agents))
+        read = _analysed(store, split_names(agents))
     else:
-        read = choose_results(read_store(store), _names(testbed), _names(agents))
+        read = choose_results(read_store(store), split_names(testbed), split_names(agents))
     prepare_output([out], force)
     options = {"log_x": log_x, "log_y": log_y, "band": band, "cost": cost, "measure": measure}
     drawn = found.draw_with(read, options)

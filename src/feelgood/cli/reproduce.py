@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from feelgood.cli.app import app, errors
-from feelgood.cli.options import SEEDS_HELP, DataOption, EngineOption
+from feelgood.cli.options import SEEDS_HELP, DataOption, EngineOption, split_names
 from feelgood.cli.output import (
     WIDTH_OF_FILES,
     command_to_open,
@@ -115,7 +115,9 @@ def reproduce_command(
     use_no_accelerator()
     use_data(data)
     assert table is not None, "it was checked"
-    wanted = Wanted(table, rows(table, _names(testbed), _names(agents)), seeds, _rounds(rounds))
+    wanted = Wanted(
+        table, rows(table, split_names(testbed), split_names(agents)), seeds, _rounds(rounds)
+    )
     plan = wanted.plan()
     tuning = wanted.tuning(tune_seeds, _rounds(tune_rounds)) if tune else None
     prepare_output([path for path in (out, page) if path], force)
@@ -272,9 +274,3 @@ def _show(
     else:
         write_atomically(out, lambda path: path.write_text(text, encoding="utf-8"))
         errors.print(f"wrote {out}", markup=False)
-
-
-def _names(given: Sequence[str] | None) -> list[str]:
-    """Names from options that may be given again and may hold several."""
-    parts = (name.strip() for text in given or () for name in text.split(","))
-    return [name for name in parts if name]
