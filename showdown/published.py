@@ -4,8 +4,13 @@ import functools
 from collections.abc import Mapping, Sequence
 
 from feelgood.paper.published import all_published
-from feelgood.paper.tables import TITLES, to_row
-from feelgood.report.published import ROW_LEVEL, PublishedComparison, PublishedVerdict, compare_row
+from feelgood.paper.published_rows import TITLES, to_row
+from feelgood.report.published_comparisons import (
+    ROW_LEVEL,
+    PublishedComparison,
+    PublishedVerdict,
+    compare_row,
+)
 from showdown.book import Book, grid, items, section
 from showdown.effects import number
 from showdown.shelf import Shelf, unsmoothed

@@ -1,5 +1,6 @@
 """Results that nobody ran: quick to make, with the shapes and the gaps of real ones."""
 
+import dataclasses
 import functools
 import zlib
 from collections.abc import Mapping
@@ -7,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.engine.metrics import curve_grid
-from feelgood.engine.results import AgentResult
-from feelgood.posterior import Analysis, analyse
+from feelgood.engine.results import AgentResult, PosteriorAlong
+from feelgood.engine.tally import curve_grid
+from feelgood.posterior import MEASURES, Analysis, analyse
 
 CLOSED_FORM = ("lints", "linucb", "epsgreedy")
 PAPERS_AGENTS = (
@@ -17,6 +18,8 @@ PAPERS_AGENTS = (
     *("fgmalats", "sfgmalats", "hmcts", "phmcts", "fghmcts", "pfghmcts", "sfghmcts", "psfghmcts"),
     *CLOSED_FORM,
 )
+#: Rounds at which posteriors are measured along a run.
+MEASURED = np.array([100, 200, 400])
 
 
 def made_up(
@@ -110,3 +113,25 @@ def small_analysis() -> Analysis:
         steps=5,
         settings={"lmcts": {"beta": 0.5}},
     )
+
+
+def with_posterior(result: AgentResult, wrong: float) -> AgentResult:
+    """Draws whose variance ratio is off by `wrong`, and that choose wrong arms as often."""
+    size = (len(result.seeds), len(MEASURED))
+    value = {name: np.full(size, 0.1) for name in MEASURES}
+    expected = {name: np.full(size, 0.1) for name in MEASURES}
+    value["trace"], expected["trace"] = np.full(size, 1.0 + wrong), np.ones(size)
+    value["choice"] = np.full(size, np.hypot(wrong, 0.1))
+    error = {name: np.full(size, 0.02) for name in MEASURES}
+    error["rhat"] = np.full(size, np.nan)
+    along = PosteriorAlong(rounds=MEASURED, value=value, expected=expected, error=error)
+    return dataclasses.replace(result, posterior=along)
+
+
+def measured(agents: int) -> list[AgentResult]:
+    """The more wrong, the more regret; the regret of `made_up` varies by a quarter."""
+    names = ("lints", "lmcts", "malats", "hmcts", "plmcts", "ulmcts", "phmcts")
+    return [
+        with_posterior(made_up(name, level=20.0 * 3**i, seeds=5), wrong=0.1 * i)
+        for i, name in enumerate(names[:agents])
+    ]

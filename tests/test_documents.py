@@ -1,5 +1,11 @@
-"""Every command and every piece of Python in the documentation is run."""
+"""Every command and every piece of Python in the documentation is run.
 
+Quick tests check that all of them are understood, and walk through one page; `make test-all` walks
+through all pages. README is walked through from the wheel, in `test_wheel_install.py`.
+"""
+
+import ast
+import importlib
 import os
 import re
 import shlex
@@ -8,31 +14,36 @@ import subprocess
 import sys
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fences import snippets
+import typer
+from fences import Snippet, snippets
 
 import feelgood
 from feelgood import cli
+from feelgood.cli.commands import app
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+#: The page whose reader writes code of his own.
+WALKED = ROOT / "docs" / "adding-an-agent.md"
 
 
 def name_of(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def pages_that_run() -> list[object]:
-    """Every page is one quick test; one with something slow in it is a second, slow one."""
-    out: list[object] = []
-    for page in PAGES:
-        marks = [s.mark for s in snippets(page) if s.runs]
-        if None in marks:
-            out.append(pytest.param(page, False, id=name_of(page)))
-        if "slow" in marks:
-            out.append(pytest.param(page, True, id=f"{name_of(page)}, all", marks=pytest.mark.slow))
-    return out
+def slow_but_walked(pages: list[Path]) -> list[object]:
+    """All pages; those that are not walked through quickly as slow tests."""
+    return [
+        pytest.param(page, id=name_of(page), marks=() if page == WALKED else pytest.mark.slow)
+        for page in pages
+    ]
+
+
+def runs(page: Path) -> bool:
+    return any(snippet.runs for snippet in snippets(page))
 
 
 def execute(command: list[str], folder: Path) -> str:
@@ -52,16 +63,17 @@ def folder(page: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("page", "slow"), pages_that_run())
+@pytest.mark.parametrize("page", slow_but_walked(list(filter(runs, PAGES))))
 def test_what_the_page_shows_works(
-    page: Path, slow: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From top to bottom in one folder, as a reader would, in this process."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(webbrowser, "open", lambda url: True)
     for snippet in snippets(page):
-        if not snippet.runs or (snippet.mark == "slow" and not slow):
+        if not snippet.runs:
             continue
+        assert page != WALKED or snippet.mark != "slow", "choose another page to walk through"
         if snippet.language == "python":
             source = "\n" * snippet.line + snippet.text  # so that errors name the page's line
             exec(compile(source, name_of(page), "exec"), {"__name__": "__main__"})
@@ -84,6 +96,44 @@ def run_line(line: str, where: str, folder: Path, monkeypatch: pytest.MonkeyPatc
     assert stop.value.code == 0, f"{where}: {line}"
 
 
+def commands_of(snippet: Snippet) -> list[list[str]]:
+    lines = [shlex.split(line, comments=True) for line in snippet.text.splitlines()]
+    return [line for line in lines if line[:1] == ["feelgood"]]
+
+
+def understood(command: list[str]) -> None:
+    """The command line is parsed, and nothing is run."""
+    group: Any = typer.main.get_command(app)
+    place = 1
+    while hasattr(group, "commands") and not command[place].startswith("-"):
+        assert command[place] in group.commands, command
+        group, place = group.commands[command[place]], place + 1
+    if not {"--help", "--version"} & set(command):
+        group.make_context("feelgood", command[place:])
+
+
+def names_exist(source: str) -> None:
+    """What Python takes from the package is there."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("feelgood"):
+            module = importlib.import_module(node.module or "")
+            for name in node.names:
+                assert hasattr(module, name.name), f"{node.module}.{name.name}"
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            assert node.value.id != "feelgood" or hasattr(feelgood, node.attr), node.attr
+
+
+@pytest.mark.parametrize("page", list(filter(runs, PAGES)), ids=name_of)
+def test_what_the_page_shows_is_understood(page: Path, folder: Path) -> None:
+    del folder
+    for snippet in snippets(page):
+        if snippet.runs and snippet.language == "python":
+            names_exist(snippet.text)
+        elif snippet.runs:
+            for command in commands_of(snippet):
+                understood(command)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_is_run_or_says_why_not(page: Path) -> None:
     """A fence of any other kind holds no command; one that is not run has its reason before it."""
@@ -97,7 +147,7 @@ def shows_tests(page: Path) -> bool:
     return any((s.title or "").startswith("test_") for s in snippets(page))
 
 
-@pytest.mark.parametrize("page", list(filter(shows_tests, PAGES)), ids=name_of)
+@pytest.mark.parametrize("page", slow_but_walked(list(filter(shows_tests, PAGES))))
 def test_the_tests_that_the_page_shows_pass(page: Path, folder: Path) -> None:
     shown = sorted(path.name for path in folder.glob("test_*.py"))
     assert shown
@@ -117,14 +167,21 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-def test_a_file_in_the_package_is_all_that_a_new_agent_needs(tmp_path: Path) -> None:
+def test_a_file_in_the_package_is_all_that_a_new_thing_needs(tmp_path: Path) -> None:
     """The pages' files, put into a copy of the package, are listed; nothing else is touched."""
     package = tmp_path / "feelgood"
     shutil.copytree(Path(feelgood.__file__).parent, package)
-    for page, kind in (("adding-an-agent.md", "agents"), ("adding-a-testbed.md", "testbeds")):
+    for page, kind in (
+        ("adding-an-agent.md", "agents"),
+        ("adding-a-testbed.md", "testbeds"),
+        ("adding-a-dataset.md", "data"),
+    ):
         first = next(s for s in snippets(ROOT / "docs" / page) if s.title)
         assert first.title is not None
         (package / kind / first.title).write_text(first.text)
     listed = execute([sys.executable, "-m", "feelgood", "list"], tmp_path)
     assert "boltzmann" in listed.split()
     assert "bumps" in listed.split()
+    assert "tiles" in listed.split()
+    data = execute([sys.executable, "-m", "feelgood", "data", "list"], tmp_path)
+    assert "four tiles (made up)" in data

@@ -1,7 +1,8 @@
 """The wheel, installed into a clean environment, serves a new user without the checkout.
 
 The walks are the first ten minutes of three people: one who benchmarks an agent of her own, one
-with a table of her own, and one who reads README from top to bottom.
+with a table of her own, and one who reads README from top to bottom. The last walk is quick; what
+the others meet, other quick tests meet without the wheel.
 """
 
 import re
@@ -62,6 +63,7 @@ testbeds = ["linear-20", "wheel-0.5"]
 """
 
 
+@pytest.mark.slow
 def test_a_walk_from_an_agent_of_ones_own_to_the_page(feelgood: Path, tmp_path: Path) -> None:
     """Three agents on two testbeds are six batches, shared by two workers."""
     page = ROOT / "docs" / "adding-an-agent.md"
@@ -89,6 +91,7 @@ def write_clicks(path: Path) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.slow
 def test_a_walk_from_a_table_of_ones_own_to_a_recommendation(
     feelgood: Path, tmp_path: Path
 ) -> None:
@@ -130,6 +133,7 @@ def test_a_walk_through_the_readme(clean: Path, tmp_path: Path) -> None:
         assert abs(numbers[0] - numbers[2]) < 0.5 * numbers[1]
 
 
+@pytest.mark.slow
 def test_the_package_carries_what_a_challenge_compares_with(feelgood: Path, tmp_path: Path) -> None:
     said = run(
         *(feelgood, "challenge", "linucb", "--testbed", "wheel-0.99", "--seeds", "2"), cwd=tmp_path

@@ -4,18 +4,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import slow_but
+from rounds import redraw
 
 import feelgood
 from feelgood.agents.blackjax_bridge import SHOWN
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 
 
-# Quick: one that returns an acceptance and one that needs a length of its trajectory besides.
-@pytest.mark.parametrize(
-    "kernel",
-    [pytest.param(k, marks=() if k in ("nuts", "mclmc") else pytest.mark.slow) for k in SHOWN],
-)
+# Quick: one that needs a length of its trajectory besides; the law of nuts is tested below.
+@pytest.mark.parametrize("kernel", slow_but(("mclmc",), SHOWN))
 def test_shown_kernels_learn(kernel: str) -> None:
     name = f"blackjax:{kernel}"
     result = feelgood.run(
@@ -26,7 +25,15 @@ def test_shown_kernels_learn(kernel: str) -> None:
     assert np.all(result[name].health["acceptance"] > 0.2)
 
 
-@pytest.mark.parametrize("settings", [{}, {"lam": 0.2}, {"likelihood": "bernoulli"}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({}, marks=pytest.mark.slow),
+        {"lam": 0.2},
+        pytest.param({"likelihood": "bernoulli"}, marks=pytest.mark.slow),
+    ],
+    ids=["plain", "bonus", "bernoulli"],
+)
 def test_logistic_problems_and_the_bonus(settings: dict[str, object]) -> None:
     name = "blackjax:hmc"
     run = feelgood.run("logistic-5", [name], rounds=20, seeds=1, settings={name: settings})
@@ -51,7 +58,7 @@ def test_nuts_draws_from_the_exact_posterior() -> None:
             jnp.asarray(rewards[t], jnp.float32),
         )
     keys = jax.random.split(jax.random.key(2), chains)
-    draws = np.asarray(jax.jit(jax.vmap(lambda key: policy.redraw(key, state)[0]))(keys))
+    draws = np.asarray(jax.jit(jax.vmap(lambda key: redraw(policy, spec, key, state)[0]))(keys))
     draws = draws.reshape(chains, 5, 2)
     for arm in range(2):
         x, r = contexts[arm::2], rewards[arm::2]

@@ -1,5 +1,6 @@
 """Agents with a network: energies, scores and regressions against plain NumPy, and the engine."""
 
+import dataclasses
 import functools
 import itertools
 from typing import Any
@@ -9,17 +10,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering, slow_but
+from rounds import decide
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, simulate
 from feelgood.agents.neural import TrainedState
 from feelgood.agents.neural_design import DesignPolicy
 from feelgood.agents.neural_linear import NeuralLinear
 from feelgood.agents.neural_mcmc import NeuralThompson
-from feelgood.engine.grouping import that_fit
-from feelgood.engine.lifting import Lifted
-from feelgood.engine.memory import chains_that_fit
-from feelgood.paper import preset_settings
-from feelgood.paper.neural import DATASETS
+from feelgood.core.lookup import preset_settings
+from feelgood.core.spec import Layout
+from feelgood.engine.lifting import for_lanes
+from feelgood.engine.plan import chains_that_fit, that_fit
+from feelgood.paper.network_presets import NETWORK_PRESETS
 from feelgood.samplers import LMC, MALA
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
@@ -69,7 +72,7 @@ def by_hand(theta: jax.Array, network: Network, replay: Replay, bonus: FeelGood 
     return total
 
 
-@pytest.mark.parametrize("kind", BONUSES)
+@pytest.mark.parametrize("kind", slow_but(("hard",), BONUSES))
 def test_bonus_is_the_maximum_over_all_arms(kind: str) -> None:
     bonus = BONUSES[kind]
     model = energy(bonus)
@@ -81,8 +84,9 @@ def test_bonus_is_the_maximum_over_all_arms(kind: str) -> None:
     np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("likelihood", ["squared", "bernoulli"])
-@pytest.mark.parametrize("kind", BONUSES)
+@pytest.mark.parametrize(
+    ("kind", "likelihood"), covering(itertools.product(BONUSES, ("squared", "bernoulli")))
+)
 def test_batches_are_unbiased_exactly(kind: str, likelihood: str) -> None:
     """The mean over all 9 batches of 2 out of 3 rounds is the full value and gradient."""
     model = energy(BONUSES[kind], likelihood)
@@ -124,13 +128,17 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
 
 
 @pytest.mark.parametrize(
-    "names", [("neural-lmcts", "neural-fglmcts"), ("neural-ts", "fg-neural-ts")]
+    ("without", "with_bonus"),
+    slow_but(
+        [("neural-lmcts", "neural-fglmcts")],
+        [("neural-lmcts", "neural-fglmcts"), ("neural-ts", "fg-neural-ts")],
+    ),
 )
-def test_lambda_0_is_the_plain_agent_bit_for_bit(names: tuple[str, str]) -> None:
+def test_lambda_0_is_the_plain_agent_bit_for_bit(without: str, with_bonus: str) -> None:
     shared = {"layers": "6", "batch": 8, "updates": 3}
-    plain = AGENTS[names[0]].build(shared)
-    zero = AGENTS[names[1]].build(shared | {"lam": 0.0})
-    some = AGENTS[names[1]].build(shared | {"lam": 2.0, "b": 1.0})
+    plain = AGENTS[without].build(shared)
+    zero = AGENTS[with_bonus].build(shared | {"lam": 0.0})
+    some = AGENTS[with_bonus].build(shared | {"lam": 2.0, "b": 1.0})
     problem = Linear(parameters=6, arms=3)
     a, b, c = (
         simulate(problem, p, rounds=40, seeds=[0, 1], workers=1) for p in (plain, zero, some)
@@ -178,7 +186,7 @@ def test_ucb_and_ts_scores(design: str) -> None:
     rng = np.random.default_rng(5)
     state = ucb.reserve(ucb.init(jax.random.key(0), SPEC), 8)
     matrix = 0.5 * np.eye(32 if design == "diagonal" else 4)
-    act = eqx.filter_jit(ucb.act)
+    act = eqx.filter_jit(functools.partial(decide, ucb, SPEC))
     for t in range(6):
         x = rng.normal(size=2).astype(np.float32)
         arm, state = act(jax.random.fold_in(jax.random.key(1), t), state, jnp.asarray(x))
@@ -233,12 +241,16 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
     assert isinstance(policy, NeuralLinear)
     rng = np.random.default_rng(6)
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
+    act, update = (
+        eqx.filter_jit(functools.partial(decide, policy, SPEC)),
+        eqx.filter_jit(policy.update),
+    )
     features, rewards = [], []
     for t in range(7):
         x = rng.normal(size=2).astype(np.float32)
         hidden = small_network(np.asarray(state.theta, np.float64), x)[2]
         key = jax.random.key(50 + t)
-        arm, state = policy.act(key, state, jnp.asarray(x))
+        arm, state = act(key, state, jnp.asarray(x))
         phi = np.array(features).reshape(-1, 4)
         precision = 0.3 * np.eye(4) + phi.T @ phi
         mean = np.linalg.solve(precision, phi.T @ np.array(rewards))
@@ -249,7 +261,7 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
         draw = mean + np.sqrt(0.2) * np.linalg.solve(np.linalg.cholesky(precision).T, white)
         assert int(arm) == int(np.argmax(hidden @ draw))
         reward = float(rng.normal())
-        state = policy.update(state, jnp.asarray(x), arm, jnp.asarray(reward))
+        state = update(state, jnp.asarray(x), arm, jnp.asarray(reward))
         features.append(hidden[int(arm)])
         rewards.append(reward)
 
@@ -262,7 +274,7 @@ def test_the_network_learns_every_nth_round_only() -> None:
         {"layers": "4", "update_every": 3, "updates": 1, "batch": 4}
     )
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
-    act = jax.jit(lambda k, s: policy.act(k, s, jnp.ones(2)))
+    act = jax.jit(lambda k, s: decide(policy, SPEC, k, s, jnp.ones(2)))
     moved = []
     for t in range(7):
         before = state.chain.theta
@@ -274,8 +286,9 @@ def test_the_network_learns_every_nth_round_only() -> None:
 
 def test_chains_lead_and_what_is_common_is_kept_once() -> None:
     policy = AGENTS["neural-lmcts"].build({"layers": "4"})
-    lifted = Lifted(one=policy, swept=(False,) * len(jax.tree.leaves(policy)))
-    state = lifted.reserve(lifted.init(jax.random.split(jax.random.key(0), 5), SPEC), 10)
+    spec = dataclasses.replace(SPEC, layout=Layout(chains=5))
+    lifted = for_lanes(policy, spec, policy.hints(spec).layout)
+    state = lifted.reserve(lifted.init(jax.random.split(jax.random.key(0), 5), spec), 10)
     assert state.chain.theta.shape == (5, 32, 1)
     assert state.replay.contexts.shape == (5, 512, 4)
     assert state.replay.filled.shape == ()
@@ -328,7 +341,7 @@ def test_kernels_refuse_batches_that_are_not_theirs() -> None:
 @pytest.mark.parametrize("name", NEURAL)
 def test_presets_fit_their_agents(name: str) -> None:
     entry = AGENTS[name]
-    for testbed in (*DATASETS, "digits", "linear-20"):
+    for testbed in (*NETWORK_PRESETS, "digits", "linear-20"):
         values = preset_settings("paper", name, testbed, Spec(arms=2, dim=14), 10_000)
         entry.build({key: value for key, value in values.items() if key in entry.settings})
     adult = preset_settings("paper", name, "adult", Spec(arms=2, dim=14), 10_000)

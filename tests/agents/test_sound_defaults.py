@@ -1,9 +1,11 @@
 """Without a preset every agent of the grammar is sound, also on data of another scale or shape."""
 
+import itertools
 from functools import cache
 
 import numpy as np
 import pytest
+from grids import covering
 
 import feelgood
 from feelgood.agents.grammar import all_names, read
@@ -34,9 +36,10 @@ def check(agent: str, problem: str, rounds: int, seeds: int) -> None:
         assert 0.4 <= last.mean() <= 0.99
 
 
-@pytest.mark.parametrize("agent", ["plmcts", "hmcts"])
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_a_few_agents(agent: str, problem: str) -> None:
+@pytest.mark.parametrize(
+    ("problem", "agent"), covering(itertools.product(PROBLEMS, ("plmcts", "hmcts")))
+)
+def test_a_few_agents(problem: str, agent: str) -> None:
     check(agent, problem, rounds=1000, seeds=8)
 
 

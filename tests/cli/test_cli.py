@@ -8,54 +8,29 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 import typer
+from commands import Command, Done
 from made_results import result
 from rich.console import Console
 
 import feelgood
-from feelgood import AGENTS, TESTBEDS, FeelgoodError, cli
+from feelgood import AGENTS, TESTBEDS, FeelgoodError
 from feelgood.cli import output
 from feelgood.cli.choosing import choose
 from feelgood.cli.commands import app
 from feelgood.cli.set_options import parse_set_options, parse_value
 from feelgood.core.errors import shown
 from feelgood.core.parquet import read_parquet
-from feelgood.report import progress_bar
 
 PLUGIN = Path(__file__).parents[1] / "plugin.py"
 #: Three arms of two dimensions, a few rounds: quick to compile.
 SMALL = ("run", "linear-6", "--set", "testbed.arms=3", "--rounds", "20", "--seeds", "2")
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
-
-
-@pytest.fixture
-def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    """`feelgood ARGUMENTS` through its entry point, in this process."""
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["feelgood", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-            raise SystemExit(0)
-        code = stop.value.code
-        assert isinstance(code, int)
-        return Done(code, *capsys.readouterr())
-
-    return call
 
 
 #: The command line; a test run that was started in the background ignores Ctrl-C, and so would a
@@ -749,6 +724,7 @@ def test_ctrl_c_keeps_and_reports_what_is_finished(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
+@pytest.mark.slow
 def test_ctrl_c_before_the_first_result_leaves_old_files_alone(tmp_path: Path) -> None:
     started, target = tmp_path / "started", tmp_path / "r.json"
     target.write_text("old results")
@@ -804,52 +780,6 @@ def test_a_broken_plugin_is_one_sentence(command: Command, tmp_path: Path) -> No
         command(*SMALL, "uniform", "--plugin", broken),
         "the agent name 'lints' is taken: register under another name.",
     )
-
-
-# ---- the bar --------------------------------------------------------------------------------
-
-
-def test_the_bar_shows_rounds_rate_and_remaining_time() -> None:
-    console = Console(force_terminal=True, width=120, record=True)
-    with progress_bar.progress_bar(console) as report:
-        for done in (0, 400, 800):
-            report("lints", done, 1000)
-            time.sleep(0.15)
-    text = console.export_text()
-    assert "lints" in text
-    assert "800/1,000 rounds" in text
-    assert "/s" in text
-
-
-def test_the_bar_says_that_a_program_is_compiled() -> None:
-    console = Console(force_terminal=True, width=120, record=True)
-    with progress_bar.progress_bar(console) as report:
-        report("lints", 0, 1000)
-        time.sleep(0.15)
-    assert "compiling" in console.export_text()
-
-
-def test_a_slow_agent_is_announced_once_and_with_its_reason(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = iter([0.0, 100.0, 101.0, 110.0, 120.0, *[130.0] * 9])
-    monkeypatch.setattr(progress_bar.time, "monotonic", lambda: next(clock))
-    with progress_bar.progress_bar(Console(stderr=True, width=200, soft_wrap=True)) as report:
-        for done in (0, 100, 110, 200, 300):  # 10 a second, after compiling for 100 seconds
-            report("fglmcts on linear-20", done, 3_200)
-        for done in (0, 100, 200):
-            report("lints", done, 300)
-    assert capsys.readouterr().err == (
-        "fglmcts on linear-20: about 5 min left, or more: its bonus reads the whole history in "
-        "every step.\n"
-    )
-
-
-def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress_bar.progress_bar(Console(stderr=True)) as report:
-        report("lints", 0, 10)
-        report("lints", 10, 10)
-    assert capsys.readouterr().err == ""
 
 
 VALUES = [("0.1", 0.1), ("3", 3), ("true", True), ("sqrt", "sqrt"), ("1,2.5", [1, 2.5])]

@@ -4,48 +4,29 @@ import csv
 import io
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from commands import Command
 from made_results import result
 
-from feelgood import cli
 from feelgood.cli import output
 from feelgood.paper import costs, reproducing
+from feelgood.paper.published_rows import TITLES, rows
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import TITLES, rows
-from feelgood.report.published import PublishedComparison, compare_rows, comparison_in_words
+from feelgood.report.published_comparisons import (
+    PublishedComparison,
+    compare_rows,
+    comparison_in_words,
+)
 from feelgood.studies import Store
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Command = Callable[..., Done]
-
-
 @pytest.fixture
-def command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Command:
-    """`feelgood reproduce ARGUMENTS` through its entry point, in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["feelgood", "reproduce", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-            raise SystemExit(0)
-        out, err = capsys.readouterr()
-        return Done(int(stop.value.code or 0), out, err)
-
-    return call
+def command(reproduce: Command) -> Command:
+    """A shorter name here, where there is no other command."""
+    return reproduce
 
 
 def fill(folder: Path, testbed: str, agent: str, mean: float, **options: object) -> None:

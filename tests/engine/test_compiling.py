@@ -132,19 +132,11 @@ def test_programs_of_others_are_not_run(
     assert folder.stat().st_mode & 0o777 == 0o755, "nobody else writes there any more"
 
 
+@pytest.mark.slow
 def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     _, misses, _ = count(tmp_path / "file" / "cache")
     assert misses == "0"
-
-
-def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEELGOOD_CACHE", "/some/where")
-    assert compiling.cache_folder() == Path("/some/where")
-    monkeypatch.delenv("FEELGOOD_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/the/cache")
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert compiling.cache_folder() == Path("/the/cache/feelgood")
 
 
 def test_an_option_that_the_compiler_does_not_know_is_left_out() -> None:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from feelgood.engine.metrics import SIMPLE_REGRET_WINDOW, Tally, curve_grid
+from feelgood.engine.tally import SIMPLE_REGRET_WINDOW, Tally, curve_grid
 
 ROUNDS = [1, 2, 3, 7, 10, 49, 50, 51, 99, 100, 199, 200, 201, 1_000, 10_000, 123_457, 100_000_000]
 

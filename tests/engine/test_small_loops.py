@@ -18,11 +18,17 @@ print("xla_cpu_small_call" in text)
 @pytest.mark.parametrize(
     ("flags", "whole"),
     [
-        ("", True),
-        ("--xla_cpu_enable_fast_math=false", True),
-        ("--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0", False),
+        pytest.param("", True, id="no flags"),
+        pytest.param(
+            "--xla_cpu_enable_fast_math=false", True, id="other flags", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=0",
+            False,
+            id="the user's own",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["no flags", "other flags", "the user's own"],
 )
 def test_small_loops_are_compiled_whole(flags: str, whole: bool) -> None:
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"}

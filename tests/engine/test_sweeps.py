@@ -3,16 +3,22 @@
 import jax
 import numpy as np
 import pytest
+from grids import slow_but
 
 import feelgood
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
+from feelgood.engine import group
+from feelgood.engine.loop import Player
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Linear
 
 
 @pytest.mark.parametrize(
     ("agent", "setting", "values"),
-    [("lmcts", "beta", [0.5, 1.0, 2.0, 4.0, 8.0]), ("fglmcts", "lam", [0.01, 0.1, 0.5])],
+    [
+        ("lmcts", "beta", [0.5, 1.0, 2.0, 4.0, 8.0]),
+        pytest.param("fglmcts", "lam", [0.01, 0.1, 0.5], marks=pytest.mark.slow),
+    ],
 )
 def test_sweep_equals_separate_runs(agent: str, setting: str, values: list[float]) -> None:
     swept = feelgood.run(
@@ -27,27 +33,25 @@ def test_sweep_equals_separate_runs(agent: str, setting: str, values: list[float
         np.testing.assert_allclose(result.final_regret, alone.final_regret, rtol=1e-5)
 
 
-def test_sweep_is_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("agent", "setting"), slow_but([("lmcts", "beta")], [("lmcts", "beta"), ("fglmcts", "lam")])
+)
+def test_sweep_is_one_program(agent: str, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One structure for all settings, and one playing program."""
-    import sys
-
-    engine = sys.modules["feelgood.engine.simulation"]
-    real, programs = engine.compiled, set()
+    real, programs = group.compiled, set()
 
     def counting(function: object, *args: object, **options: object) -> object:
         program, seconds = real(function, *args, **options)
-        if function is engine._play:
+        if isinstance(function, Player):
             programs.add(id(program))
         return program, seconds
 
-    monkeypatch.setattr(engine, "compiled", counting)
-    for agent, setting in (("lmcts", "beta"), ("fglmcts", "lam")):
-        programs.clear()
-        policies = [AGENTS[agent].build({setting: value}) for value in (0.1, 0.2, 0.3, 0.4, 0.5)]
-        assert len({jax.tree.structure(p) for p in policies}) == 1
-        outcome = simulate(Linear(), policies, rounds=23, seeds=range(10))
-        assert outcome.final_regret.shape == (5, 10)
-        assert len(programs) == 1
+    monkeypatch.setattr(group, "compiled", counting)
+    policies = [AGENTS[agent].build({setting: value}) for value in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    assert len({jax.tree.structure(p) for p in policies}) == 1
+    outcome = simulate(Linear(), policies, rounds=23, seeds=range(10))
+    assert outcome.final_regret.shape == (5, 10)
+    assert len(programs) == 1
 
 
 @pytest.mark.slow

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Command
 from made_results import result
-from test_cli_reproduce import Command, command  # noqa: F401  (a fixture)
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.paper import tables
+from feelgood.paper import published_rows
 from feelgood.paper.published import all_published
+from feelgood.paper.published_rows import PublishedRow
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import Row
-from feelgood.paper.tuning import ARCHITECTURES, Tuning, plan_tuning, with_choices
+from feelgood.paper.tuning import ARCHITECTURES, NetworkTuning, plan_tuning, with_choices
 from feelgood.report.page import build_page
-from feelgood.report.published import compare_rows
+from feelgood.report.published_comparisons import compare_rows
 from feelgood.report.published_tables import to_csv, to_markdown
 from feelgood.studies import Store
-from feelgood.studies.spec import Cell
+from feelgood.studies.planning import Cell
 
 
 @pytest.fixture
@@ -33,11 +33,11 @@ def on_digits(monkeypatch: pytest.MonkeyPatch) -> None:
         if p.testbed == "mushroom" and p.table == "neural-cumulative"
     )
     linear = dataclasses.replace(moved[0], agent="linucb")
-    monkeypatch.setattr(tables, "all_published", lambda: (*moved, linear))
+    monkeypatch.setattr(published_rows, "all_published", lambda: (*moved, linear))
 
 
-def digits_rows(*agents: str) -> tuple[Row, ...]:
-    return tables.rows("neural-cumulative", ["digits"], agents)
+def digits_rows(*agents: str) -> tuple[PublishedRow, ...]:
+    return published_rows.rows("neural-cumulative", ["digits"], agents)
 
 
 def put(store: Store, cells: tuple[Cell, ...], means: float | list[float]) -> None:
@@ -49,7 +49,7 @@ def put(store: Store, cells: tuple[Cell, ...], means: float | list[float]) -> No
         store.put(cell, dataclasses.replace(made, settings=cell.settings))
 
 
-def fill(store: Store, plan: Tuning, regrets: dict[str, tuple[float, float]]) -> None:
+def fill(store: Store, plan: NetworkTuning, regrets: dict[str, tuple[float, float]]) -> None:
     """Results of the tuning runs, by agent and network."""
     for (_, agent), networks in plan.cells.items():
         for layers, mean in zip(ARCHITECTURES, regrets[agent], strict=True):
@@ -172,7 +172,7 @@ def test_data_that_are_not_here_are_left_to_the_comparison(
 ) -> None:
     monkeypatch.setenv("FEELGOOD_DATA", str(tmp_path))
     monkeypatch.setenv("FEELGOOD_CACHE", str(tmp_path))
-    rows = tables.rows("neural-cumulative", ["mushroom"], ["neural-ucb"])
+    rows = published_rows.rows("neural-cumulative", ["mushroom"], ["neural-ucb"])
     plan = plan_tuning(rows)
     assert not plan.cells
     assert plan.study("s") is None
@@ -182,7 +182,7 @@ def test_data_that_are_not_here_are_left_to_the_comparison(
 
 
 @pytest.mark.usefixtures("on_digits")
-def test_reproduce_tunes_first_and_only_once(command: Command, tmp_path: Path) -> None:  # noqa: F811
+def test_reproduce_tunes_first_and_only_once(reproduce: Command, tmp_path: Path) -> None:
     options = ("--agents", "neural-ucb,linucb", "--seeds", 2, "--store", "s")
     rows = digits_rows("neural-ucb", "linucb")
     store = Store(tmp_path / "s")
@@ -193,14 +193,14 @@ def test_reproduce_tunes_first_and_only_once(command: Command, tmp_path: Path) -
         assert not isinstance(cells, str)
         put(store, cells, [140.0, 150.0])
     before = len(store.present())
-    done = command("neural-cumulative", "--tune", *options)
+    done = reproduce("neural-cumulative", "--tune", *options)
     assert done.code == 0, done.err
     text = " ".join(done.out.split())
     assert "neural-ucb │ 20.0 │ 10.0 │ 50-50-50" in text
     assert "neural-ucb [50-50-50]" in text
     assert "No network to choose: linucb." in text
     assert len(store.present()) == before
-    piped = command("neural-cumulative", "--tune", *options, "--format", "csv")
+    piped = reproduce("neural-cumulative", "--tune", *options, "--format", "csv")
     assert piped.out.startswith("table,testbed")
     assert "networks chosen by tuning" in piped.err
 
@@ -213,10 +213,10 @@ def test_reproduce_tunes_first_and_only_once(command: Command, tmp_path: Path) -
     ],
 )
 def test_mistakes_are_one_sentence(
-    command: Command,  # noqa: F811
+    reproduce: Command,
     arguments: tuple[object, ...],
     sentence: str,
 ) -> None:
-    done = command(*arguments)
+    done = reproduce(*arguments)
     assert done.code == 2
     assert sentence in " ".join(done.err.split())

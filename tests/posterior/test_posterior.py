@@ -41,7 +41,7 @@ from feelgood.posterior import (
 from feelgood.posterior.along import moments_of
 from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.posterior.chains import gather, parallel_draws
-from feelgood.posterior.comparing import fresh_contexts
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
 from feelgood.report.charts.draws import ellipse, posterior_figure
@@ -361,13 +361,8 @@ def no_programs_left() -> Iterator[None]:
     jax.clear_caches()
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param(what, marks=() if number == 0 else pytest.mark.slow)
-        for number, what in enumerate(FLAGGED)
-    ],
-)
+@pytest.mark.slow  # all programs are forgotten; quick: draws that are wrong, and the mutants
+@pytest.mark.parametrize("what", FLAGGED)
 def test_wrong_kernels_are_biased(
     what: str, monkeypatch: pytest.MonkeyPatch, no_programs_left: None
 ) -> None:

@@ -1,23 +1,21 @@
-"""The page's sections on posteriors in a real browser."""
+"""The page's sections on posteriors in a real browser; what they hold is tested without one."""
 
 from pathlib import Path
 
 import pytest
-from made_up import small_analysis
-from test_page_browser import CHROMIUM, Open, browser, open_page, see, tooltips
-from test_posterior_page import results
+from browsing import Open, see, tooltips
+from made_up import measured, small_analysis
 
 from feelgood.report.page import build_page
 
-__all__ = ["browser", "open_page"]  # fixtures
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Six agents that were measured along their runs, and an analysis of two."""
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(build_page(results(6), analyses=[small_analysis()]), "utf-8")
+    path.write_text(build_page(measured(6), analyses=[small_analysis()]), "utf-8")
     return path
 
 

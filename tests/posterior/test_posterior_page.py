@@ -1,6 +1,5 @@
 """Posteriors in the page and in figures: error along runs, correlations, the paper's figure."""
 
-import dataclasses
 import json
 import shutil
 import subprocess
@@ -13,8 +12,7 @@ import pytest
 from made_up import made_up, small_analysis
 
 from feelgood import FeelgoodError, cli
-from feelgood.engine.results import AgentResult, PosteriorAlong
-from feelgood.posterior import MEASURES, Analysis
+from feelgood.posterior import Analysis
 from feelgood.posterior.saved import FILES, read_analysis, writers
 from feelgood.report.charts.draws import posterior_figure
 from feelgood.report.charts.posterior import posterior_along
@@ -22,43 +20,18 @@ from feelgood.report.page import build_page, page_data
 from feelgood.report.posterior_errors import correlation, errors_of
 from feelgood.report.rendering import to_spec
 from feelgood.report.series import name_series
-from feelgood.studies.spec import plan_cells
+from feelgood.studies.planning import plan_cells
 from feelgood.studies.store import Store
-
-ROUNDS = np.array([100, 200, 400])
-
-
-def with_posterior(result: AgentResult, wrong: float) -> AgentResult:
-    """Draws whose variance ratio is off by `wrong`, and that choose wrong arms as often."""
-    size = (len(result.seeds), len(ROUNDS))
-    value = {name: np.full(size, 0.1) for name in MEASURES}
-    expected = {name: np.full(size, 0.1) for name in MEASURES}
-    value["trace"], expected["trace"] = np.full(size, 1.0 + wrong), np.ones(size)
-    value["choice"] = np.full(size, np.hypot(wrong, 0.1))
-    error = {name: np.full(size, 0.02) for name in MEASURES}
-    error["rhat"] = np.full(size, np.nan)
-    along = PosteriorAlong(rounds=ROUNDS, value=value, expected=expected, error=error)
-    return dataclasses.replace(result, posterior=along)
-
-
-def results(agents: int) -> list[AgentResult]:
-    """The more wrong, the more regret; the regret of `made_up` varies by a quarter."""
-    names = ("lints", "lmcts", "malats", "hmcts", "plmcts", "ulmcts", "phmcts")
-    return [
-        with_posterior(made_up(name, level=20.0 * 3**i, seeds=5), wrong=0.1 * i)
-        for i, name in enumerate(names[:agents])
-    ]
-
 
 # ---- correlation ----------------------------------------------------------------------------
 
 
 def test_errors_are_what_is_left_beyond_exact_draws() -> None:
-    series = name_series(results(3))
+    series = name_series(measured(3))
     assert errors_of(series[2], "trace") == pytest.approx(np.full(5, 0.2))
     assert errors_of(series[2], "choice") == pytest.approx(np.full(5, 0.2))
     assert errors_of(series[2], "bias") == pytest.approx(np.zeros(5))
-    six = name_series(results(6))
+    six = name_series(measured(6))
     assert correlation(six, "trace").spearman == 1.0
     assert correlation(six, "bias").spearman_text == "undefined"
 
@@ -67,14 +40,14 @@ def test_errors_are_what_is_left_beyond_exact_draws() -> None:
 
 
 def test_the_page_has_the_section_where_something_was_measured() -> None:
-    data = page_data([*results(6), made_up("linucb")])
+    data = page_data([*measured(6), made_up("linucb")])
     charts = [c for c in data["charts"] if c["section"] == "posterior"]
     assert [len(c["variants"]) for c in charts] == [7, 7]
     (table,) = data["tables"]
     assert "over 6 agents" in table["title"]
     variance = next(row for row in table["rows"] if row[0] == "Variance")
     assert variance[1].startswith("+1.00")
-    few = page_data(results(3))
+    few = page_data(measured(3))
     assert not few["tables"]
     captions = [c["caption"] for c in few["charts"] if c["section"] == "posterior"]
     assert "3 agents are too few" in captions[1]
@@ -83,13 +56,13 @@ def test_the_page_has_the_section_where_something_was_measured() -> None:
 
 
 def test_charts_hold_the_monte_carlo_error_and_what_exact_draws_show() -> None:
-    spec = to_spec(posterior_along(results(2), "trace"))
+    spec = to_spec(posterior_along(measured(2), "trace"))
     rows = [row for table in spec["datasets"].values() for row in table]
     last = next(r for r in rows if r["series"] == "lmcts" and r["round"] == 400)
     assert last["mean"] == 1.1 and last["expected"] == 1.0
     assert last["error"] == pytest.approx(0.02 / np.sqrt(5), rel=0.01)
     with pytest.raises(FeelgoodError, match="unknown measure 'tracee'"):
-        posterior_along(results(2), "tracee")
+        posterior_along(measured(2), "tracee")
     with pytest.raises(FeelgoodError, match="no posterior was measured here"):
         posterior_along([made_up("lints")])
 

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from feelgood import AGENTS, Spec
-from feelgood.agents.grammar import all_names
+from feelgood.agents.grammar import all_names, read
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
+from feelgood.core.spec import Layout
 from feelgood.targets.energy import Data
 from feelgood.targets.history import PieceGrams, Rows, Stats
 
@@ -179,6 +180,24 @@ def agent(name: str, **values: Any) -> Thompson:
     return policy
 
 
+def parts_of(name: str) -> set[tuple[str, Any]]:
+    """What the name of an agent is made of: of each part, one agent is a quick test."""
+    parts = read(name)
+    assert parts is not None
+    return {
+        ("kernel", parts.kernel),
+        ("bonus", parts.bonus_name),
+        ("preconditioned", parts.preconditioned),
+    }
+
+
+def kinds_of(name: str) -> set[tuple[str, Any]]:
+    """The same where it matters only whether a kernel has a filter, and not which it is."""
+    parts = read(name)
+    assert parts is not None
+    return {("adjusted", parts.kernel.adjusted), *parts_of(name)} - {("kernel", parts.kernel)}
+
+
 # ---- an agent that has seen the data --------------------------------------------------------
 
 
@@ -216,11 +235,16 @@ def fed(policy: Thompson, state: ThompsonState, data: Problem, rounds: range) ->
     return _fed(policy, strong(state), tuple(map(each, stored)))
 
 
+def with_lanes(spec: Spec, lanes: int) -> Spec:
+    """The same problem for so many chains."""
+    return dataclasses.replace(spec, layout=Layout(chains=lanes))
+
+
 def learned(policy: Thompson, data: Problem, lanes: int | None = None) -> ThompsonState:
     """The agent's state after the rounds of `data`; with `lanes`, that of so many equal chains."""
-    shape = () if lanes is None else (1,)
+    spec = data.spec if lanes is None else with_lanes(data.spec, 1)
     key = jax.random.key(0) if lanes is None else jax.random.split(jax.random.key(0), 1)
-    state = policy.reserve(policy.init(key, data.spec, shape), data.rounds)
+    state = policy.reserve(policy.init(key, spec), data.rounds)
     state = fed(policy, state, data, range(data.rounds))
     return state if lanes is None else widened(policy, state, lanes)
 
@@ -235,7 +259,7 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
         rounds = int(state.data.count)
         return jnp.broadcast_to(x[..., :rounds], (*x.shape[:-2], lanes, rounds))
 
-    many = policy.init(jax.random.split(jax.random.key(0), lanes), state.spec, (lanes,))
+    many = policy.init(jax.random.split(jax.random.key(0), lanes), with_lanes(state.spec, lanes))
     rows = state.data.rows
     if rows is not None:
         rows = Rows(
@@ -244,8 +268,7 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
             arms=stored(rows.arms),
             rewards=stored(rows.rewards),
             filled=rows.filled,
-            spec=rows.spec,
-            to_capacity=rows.to_capacity,
+            spec=with_lanes(rows.spec, lanes),
         )
     grams = state.data.grams
     data = Data(
@@ -300,4 +323,4 @@ def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: in
 
 def tuning_of(policy: Thompson, state: ThompsonState) -> Any:
     """Step size, temperature and preconditioner of the next round."""
-    return policy._tuning(state, policy._energy_of(state))
+    return policy._tuning(state, policy.energy(state.spec))

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering, slow_but
 from proofs import levels
 from proofs.energies import (
     ROUNDING,
@@ -19,7 +20,6 @@ from proofs.energies import (
     points_for,
     svrg_sum_checks,
 )
-from proofs.grids import slow_but
 from proofs.levels import require
 from proofs.targets import (
     SETTINGS,
@@ -34,16 +34,19 @@ from proofs.targets import (
     strong,
     unflat,
 )
+from rounds import decide
 
 from feelgood import TESTBEDS, Spec
 from feelgood.agents.thompson import Thompson, ThompsonState
-from feelgood.core.spec import Likelihood
-from feelgood.targets.bonus import CHUNK, Anchored, FeelGood, FullPass, Pruned, SmoothedFeelGood
-from feelgood.targets.bonus_layouts import Columns, Products
+from feelgood.core.spec import Layout, Likelihood
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.energy import Target
+from feelgood.targets.evaluators import Columns, FullPass, Products, Pruned
+from feelgood.targets.evaluators.pruned import CHUNK, Anchored
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
+CONTEXTS, LOSSES = ("disjoint", "shared"), ("squared", "bernoulli")
 CAPS: dict[str, list[dict[str, float]]] = {"lmcts": [{}], "fglmcts": HARD, "sfglmcts": SMOOTH}
 
 
@@ -58,10 +61,11 @@ def case(name: str, shared: bool, bernoulli: bool, **values: Any) -> tuple[Thomp
     )
 
 
-@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-@pytest.mark.parametrize("name", CAPS)
-def test_value_and_gradient(name: str, shared: bool, bernoulli: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "contexts", "loss"), covering(itertools.product(CAPS, CONTEXTS, LOSSES))
+)
+def test_value_and_gradient(name: str, contexts: str, loss: str) -> None:
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     policy, data = case(name, shared, bernoulli)
     require(energy_checks(policy, data, f"{name} {shared} {bernoulli}", CAPS[name]))
 
@@ -105,7 +109,7 @@ class Measured(eqx.Module):
     def of(cls, policy: Thompson, data: Problem, points: np.ndarray) -> "Measured":
         state = learned(policy, data)
         origin = unflat(points[0], data.spec)
-        target = Target.of(policy._energy_of(state), state.data, origin)
+        target = Target.of(policy.energy(state.spec), state.data, origin)
         memo = target.begin(state.chain.memo, origin)
         values, gradients = [], []
         for point in points:
@@ -117,10 +121,10 @@ class Measured(eqx.Module):
         return cls(np.array(values) - values[0], np.array(gradients))
 
 
-@pytest.mark.parametrize("bernoulli", [False, True], ids=["squared", "bernoulli"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-def test_order_of_rounds_does_not_matter(shared: bool, bernoulli: bool) -> None:
+@pytest.mark.parametrize(("contexts", "loss"), covering(itertools.product(CONTEXTS, LOSSES)))
+def test_order_of_rounds_does_not_matter(contexts: str, loss: str) -> None:
     """One chain: its bonus is pruned where parameters are disjoint, a full pass where shared."""
+    shared, bernoulli = contexts == "shared", loss == "bernoulli"
     policy, data = case("sfglmcts", shared, bernoulli, b=0.5, s=2.0)
     formula = formula_of(policy, data)
     points = points_for([formula], f"order {shared} {bernoulli}", 6)
@@ -146,7 +150,7 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
     points = points_for([formula], f"statistics {shared}", 32)
     state = learned(policy, data, len(points))
     origin = np.broadcast_to(points[:1], points.shape)
-    target = Target.of(policy._energy_of(state), state.data, unflat(origin, data.spec))
+    target = Target.of(policy.energy(state.spec), state.data, unflat(origin, data.spec))
     rows, theta = state.data.rows, unflat(points, data.spec)
     assert rows is not None
     here, slope = rows.total(target.energy.rows_loss, theta)
@@ -168,18 +172,8 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
 # ---- estimates from batches -----------------------------------------------------------------
 
 
-# Quick: both batches with each context and each loss.
 @pytest.mark.parametrize(
-    ("contexts", "loss", "batch"),
-    slow_but(
-        {
-            ("disjoint", "squared", 7),
-            ("disjoint", "bernoulli", 1),
-            ("shared", "squared", 1),
-            ("shared", "bernoulli", 7),
-        },
-        itertools.product(("disjoint", "shared"), ("squared", "bernoulli"), (1, 7)),
-    ),
+    ("contexts", "loss", "batch"), covering(itertools.product(CONTEXTS, LOSSES, (7, 1)))
 )
 def test_svrg_estimates_sum_to_the_full_gradient(contexts: str, loss: str, batch: int) -> None:
     """7 rounds a batch: the last one is longer, and the squared loss has its Σ x xᵀ at hand."""
@@ -196,7 +190,7 @@ def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> t
     chains = luck.shape[-1]
     state = learned(policy, data, chains)
     first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
-    target = Target.of(policy._energy_of(state), state.data, first)
+    target = Target.of(policy.energy(state.spec), state.data, first)
     memo = quick_jit(Target.begin)(target, state.chain.memo, first)
     _, gradient, _ = evaluate(target, theta, memo, luck)
     return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
@@ -211,7 +205,9 @@ def test_subsampled_bonus_sums_to_the_full_gradient(shared: bool) -> None:
     require([error, levels.close("they differ", min(1.0, np.std(estimates)), 1.0, 0.99)])
 
 
+@pytest.mark.slow
 def test_subsampled_bonus_is_unbiased() -> None:
+    """Batches of several rounds; those of one are summed above."""
     data = problem(spec_of(shared=False, bernoulli=False), 40)
     luck = jax.random.uniform(levels.key_for("subsampled"), (1, 20_000))
     estimates, truth, _ = bonus_estimates(data, 4, luck, "subsampled")
@@ -231,7 +227,7 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
 
     def one(t: Any, carry: Any) -> Any:
         state, arms = carry
-        arm, state = policy.act(jax.random.fold_in(key, t), state, contexts[t])
+        arm, state = decide(policy, state.spec, jax.random.fold_in(key, t), state, contexts[t])
         state = policy.update(state, contexts[t], arm, rewards[t, arm])
         return state, arms.at[t].set(arm)
 
@@ -296,17 +292,19 @@ def pruned_checks(
     return checks + more
 
 
-@pytest.mark.parametrize("name", ["fglmcts", pytest.param("sfglmcts", marks=pytest.mark.slow)])
-def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "b"),
+    slow_but([("fglmcts", 2.0)], itertools.product(("fglmcts", "sfglmcts"), (2.0, 1000.0))),
+)
+def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> None:
     """From the memo that the run has, whether the cap binds or not."""
     pruned = 0
-    for b in (2.0, 1000.0):
-        policy, stops = run_of(name, b)
-        for state, seen in stops:
-            evaluator, memo = policy._energy_of(state).bonus, state.chain.memo
-            pruned += int(memo.filled) < 0.8 * seen.rounds
-            label = f"pruned {name} {b} {seen.rounds}"
-            require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
+    policy, stops = run_of(name, b)
+    for state, seen in stops:
+        evaluator, memo = policy.energy(state.spec).bonus, state.chain.memo
+        pruned += int(memo.filled) < 0.8 * seen.rounds
+        label = f"pruned {name} {b} {seen.rounds}"
+        require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
@@ -316,14 +314,14 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
     _, stops = run_of("fglmcts", 2.0)
     policy = agent("sfglmcts", lam=0.5, b=2.0, s=s)
     for state, seen in stops:
-        evaluator = policy.energy(seen.spec, ()).bonus
+        evaluator = policy.energy(seen.spec).bonus
         assert evaluator is not None
-        memo = evaluator.reserve(evaluator.init(()), 3000)
+        memo = evaluator.reserve(evaluator.init(), 3000)
         label = f"pruned {s} {seen.rounds}"
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
 
 
-@pytest.mark.parametrize("arms", [3, 17, 50])
+@pytest.mark.parametrize("arms", slow_but((50,), (3, 17, 50)))
 def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
     """However many arms: many are folded before the largest score is looked for."""
     data = problem(Spec(arms=arms, dim=3, shared=True, rewards="squared"), 40)
@@ -368,14 +366,16 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     assert float(with_bounds[1][0].info.divergences) > 0.5, "no trajectory was hopeless"
 
 
-@pytest.mark.parametrize("name", ["fghmcts", "sfghmcts"])
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
-def test_the_cheap_bound_is_below_the_energy(shared: bool, name: str) -> None:
+@pytest.mark.parametrize(
+    ("contexts", "name"), covering(itertools.product(CONTEXTS, ("fghmcts", "sfghmcts")))
+)
+def test_the_cheap_bound_is_below_the_energy(contexts: str, name: str) -> None:
+    shared = contexts == "shared"
     policy, data = case(name, shared, bernoulli=False, b=0.5)
     formula = formula_of(policy, data)
     points = points_for([formula], f"bound {name} {shared}", 12)
     state = learned(policy, data, len(points))
-    target = Target.of(policy._energy_of(state), state.data, state.chain.theta)
+    target = Target.of(policy.energy(state.spec), state.data, state.chain.theta)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
 
     def answer(enough: bool) -> np.ndarray:
@@ -391,10 +391,12 @@ def test_the_cheap_bound_is_below_the_energy(shared: bool, name: str) -> None:
     assert np.all(answer(enough=True) < np.asarray(exact) - size)
 
 
-@pytest.mark.parametrize("smooth", [False, True], ids=["hard", "smoothed"])
-@pytest.mark.parametrize("layout", [Columns, Products])
-def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, smooth: bool) -> None:
+@pytest.mark.parametrize(
+    ("layout", "kind"), covering(itertools.product((Columns, Products), ("hard", "smoothed")))
+)
+def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, kind: str) -> None:
     """Two settings share each seed's contexts."""
+    smooth = kind == "smoothed"
     data = problem(spec_of(shared=layout is Products, bernoulli=False), 40)
     policy = agent("sfglmcts" if smooth else "fglmcts", lam=0.5, **(SMOOTH if smooth else HARD)[0])
     formula = dataclasses.replace(formula_of(policy, data), eta=0.0, rho=0.0)
@@ -403,13 +405,13 @@ def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, smooth: boo
     rows = state.data.rows
     assert rows is not None and policy.bonus is not None
     caps = jnp.repeat(jnp.asarray([0.5, 1.5]), 3)
-    kind: Any = SmoothedFeelGood if smooth else FeelGood
+    made_of: Any = SmoothedFeelGood if smooth else FeelGood
     shape = {"s": jnp.asarray(2.0)} if smooth else {}
-    evaluator = layout(
-        bonus=kind(lam=jnp.asarray(0.5), b=caps, **shape), spec=data.spec, settings=2
-    )
+    together = Layout(chains=len(points), settings=2, reads_all=True)
+    spec = dataclasses.replace(data.spec, layout=together)
+    evaluator = layout(bonus=made_of(lam=jnp.asarray(0.5), b=caps, **shape), spec=spec)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
-    memo = evaluator.begin(evaluator.init((len(points),)), rows, theta)
+    memo = evaluator.begin(evaluator.init(), rows, theta)
     value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)
     alone, _ = evaluator.value(memo, rows, theta, no_luck)
     checks = []
@@ -435,7 +437,7 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     policy, data = case("fghmcts", shared, bernoulli=False, b=1000.0)
     formula = formula_of(policy, data)
     state = learned(policy, data, 1)
-    energy = policy._energy_of(state)
+    energy = policy.energy(state.spec)
     freeze = quick_jit(lambda p, s, e: p._frozen(s, e))
     for _ in range(20):
         frozen, mode = freeze(policy, state, energy)

@@ -7,10 +7,10 @@ discrete Lyapunov equation. SVRG: the moments that its recursion has, batches in
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from proofs.grids import slow_but
+from grids import covering, slow_but
 from proofs.laws import Gaussian, gaussian_checks, proof_agent
 from proofs.levels import require
-from proofs.targets import PLAIN, Problem, problem
+from proofs.targets import PLAIN, Problem, kinds_of, problem
 
 from feelgood import Spec
 from feelgood.agents.thompson import Thompson
@@ -37,17 +37,15 @@ def test_one_parameter_block_an_arm(name: str) -> None:
     require(gaussian_checks(proof_agent(name, steps=30), DISJOINT, f"{name}, disjoint"))
 
 
-# Quick: every kernel once, preconditioned where it can be, but for HMC.
-@pytest.mark.parametrize(
-    "name", slow_but(("plmcts", "pmalats", "hmcts", "ulmcts", "svrglmcts"), PLAIN)
-)
+# Quick: with and without a filter and a preconditioner.
+@pytest.mark.parametrize("name", covering(PLAIN, kinds_of))
 def test_shared_parameters_and_a_constant_step(name: str) -> None:
     require(gaussian_checks(in_absolute_units(name, SHARED), SHARED, f"{name}, shared"))
 
 
 # Quick: the kernel whose drift, noise and ratio all have the preconditioner.
 @pytest.mark.parametrize(
-    "name", slow_but(("pmalats",), (n for n in PLAIN if proof_agent(n).preconditioned))
+    "name", slow_but(("pmalats",), (n for n in PLAIN if ("preconditioned", True) in kinds_of(n)))
 )
 def test_preconditioners_of_many_dimensions(name: str) -> None:
     """In twelve dimensions, after sixty updates of the preconditioner."""

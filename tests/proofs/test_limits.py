@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering, slow_but
 from proofs import levels
 from proofs.caches import cache_checks
-from proofs.grids import slow_but
 from proofs.laws import Gaussian, bonus_agent, proof_agent, two_dimensional
 from proofs.levels import require
 from proofs.targets import (
@@ -19,6 +19,7 @@ from proofs.targets import (
     agent,
     flat,
     formula_of,
+    kinds_of,
     learned,
     quick_jit,
     starting_at,
@@ -47,8 +48,8 @@ def equal_runs(one: Thompson, other: Thompson, label: str, rounds: int = 25) -> 
     return [levels.close(f"{label}: runs that differ", differ, 0.0, 2.0)]
 
 
-# Quick: a kernel that follows the gradient, and the one whose force is frozen beside a bonus.
-@pytest.mark.parametrize("name", slow_but(("lmcts", "hmcts"), PLAIN))
+# Quick: the kernel whose force is frozen beside a bonus.
+@pytest.mark.parametrize("name", slow_but(("hmcts",), PLAIN))
 def test_no_weight_equals_no_bonus(name: str) -> None:
     """The registry leaves a bonus of weight 0 out; here it is kept and must not matter."""
     plain = agent(name, steps=4, batch=4)
@@ -110,10 +111,8 @@ def mode_of(formula: Formula) -> tuple[np.ndarray, float]:
     return best.x, float(best.fun)
 
 
-# Quick: every kernel, one of them preconditioned, two with a bonus.
-@pytest.mark.parametrize(
-    "name", slow_but(("plmcts", "ulmcts", "svrglmcts", "fgmalats", "sfghmcts"), ALL)
-)
+# Quick: with and without a filter, a preconditioner and each bonus.
+@pytest.mark.parametrize("name", covering(ALL, kinds_of))
 def test_cold_chains_sit_at_the_mode(name: str) -> None:
     """Cooled down to β = 10⁴, every draw has L within 50/β of its minimum.
 
@@ -147,23 +146,23 @@ def test_the_mode_of_the_plain_target_is_the_ridge_estimate() -> None:
 # ---- from round to round --------------------------------------------------------------------
 
 
-# Quick: the kernels that cache something, on a target with all there is to cache.
-@pytest.mark.parametrize("name", slow_but(("svrglmcts", "fgmalats", "fghmcts"), ALL))
+# Quick: a kernel that caches a value, a gradient and a bonus; those of the quick mutants besides.
+@pytest.mark.parametrize("name", slow_but(("fghmcts",), ALL))
 def test_what_a_chain_caches_is_of_the_data_so_far(name: str) -> None:
     data = two_dimensional(shared=False, bernoulli=False)
     policy = bonus_agent(name, data, b=0.5, s=2.0, steps=5)
     require(cache_checks(policy, data, f"cache {name}"))
 
 
-def test_chains_start_where_they_were() -> None:
+@pytest.mark.parametrize("name", covering(PLAIN, kinds_of))
+def test_chains_start_where_they_were(name: str) -> None:
     """With a tiny step a round ends where it began: the next one starts from there."""
     data = two_dimensional(shared=False, bernoulli=False)
-    for name in PLAIN:
-        policy = proof_agent(name, step=1e-6, steps=3, schedule="constant")
-        draw = quick_jit(policy.draw)
-        state = draw(jax.random.key(levels.SEED), strong(learned(policy, data)))
-        context = jnp.asarray(data.contexts[0])
-        later = policy.update(state, context, jnp.asarray(0), jnp.asarray(1.0))
-        np.testing.assert_array_equal(later.chain.theta, state.chain.theta)
-        again = draw(jax.random.key(levels.SEED + 1), strong(later))
-        np.testing.assert_allclose(again.chain.theta, state.chain.theta, atol=0.05)
+    policy = proof_agent(name, step=1e-6, steps=3, schedule="constant")
+    draw = quick_jit(policy.draw)
+    state = draw(jax.random.key(levels.SEED), strong(learned(policy, data)))
+    context = jnp.asarray(data.contexts[0])
+    later = policy.update(state, context, jnp.asarray(0), jnp.asarray(1.0))
+    np.testing.assert_array_equal(later.chain.theta, state.chain.theta)
+    again = draw(jax.random.key(levels.SEED + 1), strong(later))
+    np.testing.assert_allclose(again.chain.theta, state.chain.theta, atol=0.05)

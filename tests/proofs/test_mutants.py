@@ -29,8 +29,9 @@ from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
 from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, lmc
-from feelgood.targets.bonus import FeelGood, FullPass, SmoothedFeelGood
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.energy import Target
+from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
 
 DATA = problem(Spec(arms=2, dim=3), 40)
@@ -130,6 +131,7 @@ MUTANTS = (
         "beta * (chain.value - value) + densities",
         "(chain.value - value) + densities",
         ((gaussian, "malats"),),
+        quick=0,
     ),
     Mutant(
         "β dropped from the HMC ratio",

@@ -7,14 +7,19 @@ that hold in their own stationary law.
 import itertools
 
 import pytest
-from proofs.grids import slow_but
+from grids import covering
 from proofs.laws import bonus_agent, quadrature_checks, stationarity_checks, two_dimensional
 from proofs.levels import require
-from proofs.targets import WITH_BONUS, Problem, agent
+from proofs.targets import WITH_BONUS, Problem, kinds_of, parts_of
 
-ADJUSTED = [name for name in WITH_BONUS if agent(name).kernel.adjusted]
-UNADJUSTED = [name for name in WITH_BONUS if not agent(name).kernel.adjusted]
+ADJUSTED = [name for name in WITH_BONUS if ("adjusted", True) in kinds_of(name)]
+UNADJUSTED = [name for name in WITH_BONUS if ("adjusted", False) in kinds_of(name)]
 TARGETS = ("disjoint", "shared"), ("squared", "bernoulli")
+
+
+def features(name: str, contexts: str, loss: str) -> set[object]:
+    """Quick are all kernels, and with some of them each cap, preconditioner, context and loss."""
+    return {*parts_of(name), contexts, loss}
 
 
 def problem_of(name: str, contexts: str, loss: str) -> tuple[Problem, str]:
@@ -24,19 +29,8 @@ def problem_of(name: str, contexts: str, loss: str) -> tuple[Problem, str]:
     return two_dimensional(shared, bernoulli), label
 
 
-# Every kernel is quick on two kinds of target. Of the two, one has a sharp and one a smoothed cap,
-# and, where there is a preconditioner, one has it.
 @pytest.mark.parametrize(
-    ("name", "contexts", "loss"),
-    slow_but(
-        {
-            ("fgmalats", "disjoint", "squared"),
-            ("psfgmalats", "shared", "bernoulli"),
-            ("pfghmcts", "disjoint", "squared"),
-            ("sfghmcts", "shared", "bernoulli"),
-        },
-        itertools.product(ADJUSTED, *TARGETS),
-    ),
+    ("name", "contexts", "loss"), covering(itertools.product(ADJUSTED, *TARGETS), features)
 )
 def test_adjusted_kernels_sample_the_target(name: str, contexts: str, loss: str) -> None:
     data, label = problem_of(name, contexts, loss)
@@ -44,18 +38,7 @@ def test_adjusted_kernels_sample_the_target(name: str, contexts: str, loss: str)
 
 
 @pytest.mark.parametrize(
-    ("name", "contexts", "loss"),
-    slow_but(
-        {
-            ("fglmcts", "disjoint", "squared"),
-            ("psfglmcts", "shared", "bernoulli"),
-            ("ufglmcts", "disjoint", "squared"),
-            ("usfglmcts", "shared", "bernoulli"),
-            ("svrgfglmcts", "disjoint", "squared"),
-            ("svrgsfglmcts", "shared", "bernoulli"),
-        },
-        itertools.product(UNADJUSTED, *TARGETS),
-    ),
+    ("name", "contexts", "loss"), covering(itertools.product(UNADJUSTED, *TARGETS), features)
 )
 def test_unadjusted_kernels_are_stationary(name: str, contexts: str, loss: str) -> None:
     """With a snapshot every step SVRG has no batch noise and is LMC."""

@@ -1,33 +1,26 @@
-"""The page in a real browser, from a file, without a network."""
+"""The page in a real browser, from a file, without a network.
+
+Quick: the charts and the tables, as a person sees them first. The rest is slow.
+"""
 
 import csv
 import dataclasses
 import io
 import itertools
-import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browsing import Open, Page, see, tooltips
 from made_up import made_up, swept
 
-from feelgood.paper.tables import rows as published_rows
+from feelgood.paper.published_rows import rows as published_rows
 from feelgood.report.page import build_page
-from feelgood.report.published import compare_row
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+from feelgood.report.published_comparisons import compare_row
 
 HOSTILE = "</script><img src=x onerror=window.hacked=1>"
 DRAWN = "#curves .chart svg .mark-line path"
 BANDS = "#curves .chart svg .mark-area path"
 NOTICE = f"2 of 40 cells are left out: {HOSTILE}"
-#: The machine may be busy; a test that passes takes a fraction of this.
-PATIENCE = 60_000
-
-Page = sync_api.Page
-Open = Callable[..., Page]
 
 
 @pytest.fixture(scope="module")
@@ -54,48 +47,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = build_page(results, title="A <study>", comparisons=published, notices=[NOTICE])
     path.write_text(text, "utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def open_page(browser: object, file: Path) -> Iterator[Open]:
-    """Opens the page; at the end nothing was said on the console and nothing was asked for."""
-    said: list[str] = []
-    asked: list[str] = []
-    contexts = []
-
-    def start(width: int = 1280, height: int = 900, scheme: str = "light") -> Page:
-        context = browser.new_context(  # type: ignore[attr-defined]
-            viewport={"width": width, "height": height}, color_scheme=scheme, offline=True
-        )
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(file.as_uri())
-        page.locator("#numbers table").wait_for()
-        return page
-
-    yield start
-    assert said == []
-    assert asked == [file.as_uri()] * len(contexts)
-    assert all(c.pages[0].evaluate("window.hacked") is None for c in contexts)
-    for context in contexts:
-        context.close()
-
-
-def see(page: Page, section: str) -> None:
-    page.locator(f"#{section}").scroll_into_view_if_needed()
-    page.locator(f"#{section} .chart svg").first.wait_for()
 
 
 def on_linear_40(page: Page) -> None:
@@ -127,6 +78,7 @@ def test_charts_are_drawn_and_agents_switched(open_page: Open) -> None:
     page.wait_for_function(f"document.querySelectorAll('{DRAWN}').length === 5")
 
 
+@pytest.mark.slow
 def test_axes_become_logarithmic_and_hovering_tells_numbers(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -170,6 +122,7 @@ def test_tables_are_sorted_and_specifications_unfold(open_page: Open) -> None:
     assert beside.locator(".badge").inner_text() in ("agrees", "differs", "not comparable")
 
 
+@pytest.mark.slow
 def test_sections_follow_the_testbed(open_page: Open) -> None:
     page = open_page()
     page.locator("#problems button").first.click()
@@ -187,6 +140,7 @@ def test_sections_follow_the_testbed(open_page: Open) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.slow
 def test_the_theme_follows_the_system_and_the_button(open_page: Open, scheme: str) -> None:
     page = open_page(scheme=scheme)
     on_linear_40(page)
@@ -200,6 +154,7 @@ def test_the_theme_follows_the_system_and_the_button(open_page: Open, scheme: st
     assert page.evaluate("document.documentElement.dataset.theme") == other
 
 
+@pytest.mark.slow
 def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
     page = open_page()
     seen = []
@@ -223,11 +178,8 @@ def test_everything_is_reached_with_the_keyboard(open_page: Open) -> None:
     assert page.locator("#numbers th").first.get_attribute("aria-sort") == "ascending"
 
 
-#: Marks that show numbers when the pointer is over them; curves have cells around their points.
-TELLING = (".mark-symbol", ".mark-rect", ".mark-path")
-
-
 @pytest.mark.parametrize("testbed", ["linear-20", "linear-40"])
+@pytest.mark.slow
 def test_every_tooltip_names_the_agent_and_a_number(open_page: Open, testbed: str) -> None:
     """Curves, points and bars of all charts, in all variants that the buttons choose."""
     page = open_page()
@@ -261,43 +213,7 @@ def test_every_tooltip_names_the_agent_and_a_number(open_page: Open, testbed: st
     assert told > 20
 
 
-def tooltips(page: Page, section: str) -> list[str]:
-    """What is shown over some of the marks of a section's charts.
-
-    The pointer's events are sent to the marks themselves: some lie below others.
-    """
-    found = page.evaluate(
-        """async ([section, kinds]) => {
-            const told = [];
-            const groups = kinds.flatMap((kind) =>
-                [...document.querySelectorAll(`#${section} .chart svg .role-mark${kind}`)]);
-            const marks = groups.flatMap((group) => {
-                const all = [...group.querySelectorAll("path")];
-                return all.filter((_, i) => i % Math.ceil(all.length / 4) === 0);
-            });
-            for (const mark of marks) {
-                const box = mark.getBoundingClientRect();
-                const at = { bubbles: true, clientX: box.x + box.width / 2,
-                    clientY: box.y + box.height / 2 };
-                mark.dispatchEvent(new PointerEvent("pointerover", at));
-                mark.dispatchEvent(new MouseEvent("mouseover", at));
-                mark.dispatchEvent(new PointerEvent("pointermove", at));
-                mark.dispatchEvent(new MouseEvent("mousemove", at));
-                await new Promise((done) => setTimeout(done, 5));
-                const shown = document.querySelector("#vg-tooltip-element.visible");
-                if (shown) told.push([...shown.querySelectorAll("tr")]
-                    .map((row) => [...row.cells].map((c) => c.textContent).join(" ")).join("\\n"));
-                mark.dispatchEvent(new PointerEvent("pointerout", at));
-                mark.dispatchEvent(new MouseEvent("mouseout", at));
-            }
-            return told;
-        }""",
-        [section, list(TELLING)],
-    )
-    assert isinstance(found, list)
-    return found
-
-
+@pytest.mark.slow
 def test_a_band_is_that_of_the_agent_that_is_brought_out(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -323,6 +239,7 @@ def test_a_band_is_that_of_the_agent_that_is_brought_out(open_page: Open) -> Non
     page.wait_for_function(f"document.querySelectorAll('{BANDS}').length === 5")
 
 
+@pytest.mark.slow
 def test_names_at_line_ends_do_not_overlap_and_equal_curves_share_one(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -340,6 +257,7 @@ def test_names_at_line_ends_do_not_overlap_and_equal_curves_share_one(open_page:
     assert all(b - a > 11 for a, b in itertools.pairwise(middles))
 
 
+@pytest.mark.slow
 def test_an_agent_far_above_leaves_the_picture_and_is_marked(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -360,6 +278,7 @@ def test_an_agent_far_above_leaves_the_picture_and_is_marked(open_page: Open) ->
     page.wait_for_function(f"!{said.format('curves')}.includes('↑')")
 
 
+@pytest.mark.slow
 def test_what_was_left_out_is_said_at_the_top(open_page: Open) -> None:
     page = open_page()
     notice = page.locator(".left-out")
@@ -368,6 +287,7 @@ def test_what_was_left_out_is_said_at_the_top(open_page: Open) -> None:
     assert box is not None and overview is not None and box["y"] < overview["y"]
 
 
+@pytest.mark.slow
 def test_searching_filters_agents_testbeds_and_tables(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -390,6 +310,7 @@ def test_searching_filters_agents_testbeds_and_tables(open_page: Open) -> None:
     page.wait_for_function(f"document.querySelectorAll('{DRAWN}').length === 5")
 
 
+@pytest.mark.slow
 def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Open) -> None:
     page = open_page()
     on_linear_40(page)
@@ -411,6 +332,7 @@ def test_every_chart_is_saved_as_svg_png_and_csv(open_page: Open) -> None:
     assert all(float(row["low"]) <= float(row["mean"]) <= float(row["high"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_all_numbers_are_whole_on_a_laptop_and_in_print(open_page: Open) -> None:
     page = open_page(width=1400)
     on_linear_40(page)
@@ -428,6 +350,7 @@ def test_all_numbers_are_whole_on_a_laptop_and_in_print(open_page: Open) -> None
     assert page.locator("#agents").is_visible() and not page.locator("#search").is_visible()
 
 
+@pytest.mark.slow
 def test_the_page_fits_a_phone(open_page: Open) -> None:
     page = open_page(width=390, height=844)
     assert page.evaluate("document.documentElement.scrollWidth") == 390

@@ -27,11 +27,11 @@ from feelgood.report.charts.published import beside_published
 from feelgood.report.charts.sweep import sweep_charts
 from feelgood.report.matching import find_comparisons
 from feelgood.report.packing import pack
-from feelgood.report.published import PublishedVerdict
+from feelgood.report.published_comparisons import PublishedVerdict
 from feelgood.report.rendering import render, save_chart, to_spec
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.theme import INKS, PALETTES
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.studies.planning import Cell, plan_cells
 from feelgood.studies.store import Store
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--"

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
-from feelgood.paper.tables import Row, rows
+from feelgood.paper.published_rows import PublishedRow, rows
 from feelgood.report.latex import escape_latex
-from feelgood.report.published import (
+from feelgood.report.published_comparisons import (
     PublishedComparison,
     PublishedVerdict,
     caption,
@@ -28,7 +28,9 @@ MAIN = {r.label: r for r in rows("main", ["linear-20"])}
 LMCTS = MAIN["lmcts"]
 
 
-def ours(row: Row, mean: float, std: float, n: int = 10, rounds: int = 10_000) -> AgentResult:
+def ours(
+    row: PublishedRow, mean: float, std: float, n: int = 10, rounds: int = 10_000
+) -> AgentResult:
     """A result with this mean and sample standard deviation."""
     shape = np.linspace(-1.0, 1.0, n)
     values = mean + std * shape / np.std(shape, ddof=1)
@@ -179,7 +181,7 @@ def test_latex_is_escaped(comparisons: tuple[PublishedComparison, ...]) -> None:
 
 
 def test_every_reason_and_title_prints_in_latex() -> None:
-    from feelgood.paper.tables import TITLES
+    from feelgood.paper.published_rows import TITLES
 
     for table, title in TITLES.items():
         assert escape_latex(title).isascii(), title

@@ -8,15 +8,13 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from stored import arrays, assert_same_bytes
 
-from feelgood.core.parquet import read_parquet
 from feelgood.studies import Store, read_study
-from feelgood.studies.store import PROVENANCE
 
-STUDY = """
-rounds = 3000
+SMALL = """
+rounds = 600
 seeds = 4
 testbeds = ["linear-20"]
 
@@ -24,7 +22,8 @@ testbeds = ["linear-20"]
 
 [agents.lmcts]
 beta = [1, 100]
-
+"""
+LARGE = f"""{SMALL.replace("600", "3000")}
 [agents.fglmcts]
 lam = 0.5
 steps = 5
@@ -32,12 +31,18 @@ steps = 5
 [agents.hmcts]
 steps = 3
 """
+ON_BOTH = pytest.mark.parametrize(
+    "undisturbed",
+    [pytest.param(SMALL, id="small"), pytest.param(LARGE, id="large", marks=pytest.mark.slow)],
+    indirect=True,
+)
+ON_LARGE = pytest.mark.parametrize("undisturbed", [LARGE], ids=["large"], indirect=True)
 
 
-def write_study(folder: Path) -> Path:
+def write_study(folder: Path, text: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "study.toml"
-    file.write_text(STUDY)
+    file.write_text(text)
     return file
 
 
@@ -51,46 +56,15 @@ def run(file: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def arrays(file: Path) -> dict[str, pa.Table]:
-    """Every cell's file without the columns that say when and where."""
-    given = read_study(file)
-    cells = {c.id for c in given.study.cells}
-    store = Store(given.store, create=False)
-    assert store.present() == cells
-    assert not store.verify()
-    return {
-        c: read_parquet(store.file(c).read_bytes()).drop_columns(list(PROVENANCE)) for c in cells
-    }
-
-
-def assert_same_bytes(one: dict[str, pa.Table], other: dict[str, pa.Table]) -> None:
-    assert one.keys() == other.keys()
-    for cell, table in one.items():
-        assert table.equals(other[cell]), cell
-        for name in ("final_regret", "curve_regret"):
-            a, b = (
-                np.asarray(pa.compute.list_flatten(t[name]) if "curve" in name else t[name])
-                for t in (table, other[cell])
-            )
-            assert a.tobytes() == b.tobytes()
-
-
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The study run in one go."""
-    file = write_study(tmp_path_factory.mktemp("undisturbed"))
+    file = write_study(tmp_path_factory.mktemp("undisturbed"), request.param)
     assert run(file).returncode == 0
     return file
 
 
-def _workers(parent: int) -> list[int]:
-    """Processes that this one started."""
-    listing = subprocess.run(
-        ["pgrep", "-P", str(parent)], capture_output=True, text=True, check=False
-    )
-    return [int(pid) for pid in listing.stdout.split()]
-
-
+@ON_BOTH
 def test_finished_cells_are_not_run_again(undisturbed: Path) -> None:
     file = undisturbed
     store = Store(read_study(file).store, create=False)
@@ -100,11 +74,12 @@ def test_finished_cells_are_not_run_again(undisturbed: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in store.cells_folder.iterdir()} == before
 
 
-@pytest.mark.slow  # the short torture damages files, too
+@pytest.mark.slow  # the torture damages files, too
+@ON_LARGE
 def test_a_file_cut_in_half_is_named_set_aside_and_run_again(
     undisturbed: Path, tmp_path: Path
 ) -> None:
-    file = write_study(tmp_path)
+    file = write_study(tmp_path, undisturbed.read_text())
     assert run(file).returncode == 0
     store = Store(read_study(file).store, create=False)
     victim = sorted(store.cells_folder.iterdir())[0]
@@ -122,6 +97,7 @@ def test_a_file_cut_in_half_is_named_set_aside_and_run_again(
     np.testing.assert_allclose(a["final_regret"], b["final_regret"], rtol=1e-3)
 
 
+@ON_BOTH
 def test_a_flipped_byte_is_found(undisturbed: Path, tmp_path: Path) -> None:
     source = Store(read_study(undisturbed).store, create=False)
     copy = tmp_path / "store"
@@ -136,8 +112,9 @@ def test_a_flipped_byte_is_found(undisturbed: Path, tmp_path: Path) -> None:
     assert not victim.exists()
 
 
+@ON_BOTH
 def test_two_processes_share_one_store(undisturbed: Path, tmp_path: Path) -> None:
-    file = write_study(tmp_path)
+    file = write_study(tmp_path, undisturbed.read_text())
     pair = [
         subprocess.Popen(command(file, "--workers", "1"), stderr=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -150,7 +127,8 @@ def test_two_processes_share_one_store(undisturbed: Path, tmp_path: Path) -> Non
     assert len(manifest) == 1 + len(arrays(file))
 
 
-@pytest.mark.slow  # the short torture fills disks, too
+@pytest.mark.slow  # the torture fills disks, too
+@ON_LARGE
 def test_a_full_disk_stops_the_study_with_one_sentence(undisturbed: Path, tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -158,7 +136,7 @@ def test_a_full_disk_stops_the_study_with_one_sentence(undisturbed: Path, tmp_pa
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("mounting a tiny disk needs root")
     try:
-        file = write_study(disk)
+        file = write_study(disk, LARGE)
         done = run(file)
         assert done.returncode == 2
         lines = [line for line in done.stderr.splitlines() if line.startswith("feelgood:")]
@@ -200,7 +178,7 @@ def _half_measured(store: Path) -> bool:
     return False
 
 
-@pytest.mark.slow  # the short torture kills studies, too
+@pytest.mark.slow  # the torture kills studies, too
 def test_kill_9_between_two_measurements_of_the_posterior(tmp_path: Path) -> None:
     """What was measured before the kill is kept, bit for bit, and the rest is measured after it."""
     file, reference = tmp_path / "killed" / "study.toml", tmp_path / "whole" / "study.toml"

@@ -13,20 +13,21 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pytest
+from commands import Command
 from rich.console import Console
 from rich.progress import Progress
 
-import feelgood.testbeds.rows as rows_module
 from feelgood import FeelgoodError
 from feelgood.cli import main
 from feelgood.cli.progress import _Bars, study_watcher
 from feelgood.cli.study import check_outcome
 from feelgood.core.parquet import read_parquet
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import TESTBEDS
 from feelgood.data import datasets
 from feelgood.engine.results import AgentResult
+from feelgood.paper.published_rows import rows
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import rows
 from feelgood.studies import (
     Cell,
     Store,
@@ -37,9 +38,10 @@ from feelgood.studies import (
     read_study,
     run_study,
 )
-from feelgood.studies.batches import Batch, Claim, is_running, make_batches, plan
-from feelgood.studies.spec import SEED_BLOCK, outline, seed_blocks
-from feelgood.studies.store import merge_seeds
+from feelgood.studies.batches import CellBatch, Claim, is_running, make_batches, plan
+from feelgood.studies.merging import merge_seeds
+from feelgood.studies.planning import SEED_BLOCK, outline, seed_blocks
+from feelgood.testbeds import problems
 
 GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
 DEEP = "a = " + "[" * 5000 + "]" * 5000
@@ -355,33 +357,34 @@ def test_seeds_merge_in_order_and_once(finished: tuple[Study, Store]) -> None:
     assert merged.curve.shape[0] == 12
 
 
-def test_show_says_how_far_it_is(tmp_path: Path) -> None:
+def test_show_says_how_far_it_is(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(GOOD)
-    said = _feelgood("study", "show", str(file))
-    assert "1 cells, none run yet" in said.stdout
-    assert _feelgood("study", "run", str(file)).returncode == 0
+    assert "1 cells, none run yet" in command("study", "show", file).out
+    assert command("study", "run", file).code == 0
     file.write_text(GOOD + "seeds = 20\n")
-    said = _feelgood("study", "show", str(file))
-    assert "1 of 2 cells done" in said.stdout
-    words = ("study", "export", str(file), "--format", "csv", "--out", str(tmp_path / "o.csv"))
-    exported = _feelgood(*words)
-    assert exported.returncode == 0, exported.stderr
+    assert "1 of 2 cells done" in command("study", "show", file).out
+    exported = command("study", "export", file, "--format", "csv", "--out", tmp_path / "o.csv")
+    assert exported.code == 0, exported.err
     assert pa.csv.read_csv(tmp_path / "o.csv").num_rows == 10
 
 
-def _feelgood(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "feelgood", *words], capture_output=True, text=True, check=False
-    )
+@pytest.fixture
+def own_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a plug-in registers is forgotten after the test."""
+    monkeypatch.setattr(AGENTS, "_families", dict(AGENTS._families))
+    monkeypatch.setattr(AGENTS, "_digests", dict(AGENTS._digests))
 
 
-def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("own_agent")
+def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(
+    command: Command, tmp_path: Path
+) -> None:
     plugin = tmp_path / "bad.py"
     plugin.write_text(
         "import jax.numpy as jnp\n"
         "from feelgood.agents import LinTS\n"
-        "from feelgood.core.protocols import AGENTS\n"
+        "from feelgood.core.policy import AGENTS\n"
         "@AGENTS.register('broken')\n"
         "class Broken(LinTS):\n"
         '    """Breaks when it starts."""\n'
@@ -393,10 +396,10 @@ def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(tmp_path: Path) -
         'plugins = ["bad.py"]\nrounds = 30\nseeds = 2\ntestbeds = ["linear-20"]\n'
         'agents = ["broken", "lints"]\n'
     )
-    done = _feelgood("study", "run", str(file))
-    assert done.returncode == 2
-    assert "broken on linear-20" in done.stderr and "no luck today" in done.stderr
-    assert "lints" in done.stdout
+    done = command("study", "run", file)
+    assert done.code == 2
+    assert "broken on linear-20" in done.err and "no luck today" in done.err
+    assert "lints" in done.out
 
 
 # ---- plug-ins -------------------------------------------------------------------------------
@@ -412,24 +415,17 @@ agents = ["boltzmann", "uniform", "epsgreedy-tabular"]
 """
 
 
-@pytest.fixture
-def own_agent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a plug-in registers is forgotten after the test."""
-    monkeypatch.setattr(AGENTS, "_families", dict(AGENTS._families))
-    monkeypatch.setattr(AGENTS, "_digests", dict(AGENTS._digests))
-
-
 @pytest.mark.usefixtures("own_agent")
 def test_a_study_with_ones_own_agent_and_what_becomes_of_it_when_that_is_edited(
-    tmp_path: Path,
+    command: Command, tmp_path: Path
 ) -> None:
     """Six batches, more than there are workers; then only the edited agent runs again."""
     plugin, file = tmp_path / "boltzmann.py", tmp_path / "s.toml"
     plugin.write_text(OWN_AGENT)
     file.write_text(OWN_STUDY)
-    done = _feelgood("study", "run", str(file), "--workers", "2")
-    assert done.returncode == 0, done.stderr
-    assert "6 of 6 batches, 100 %" in done.stderr and "failed" not in done.stderr
+    done = command("study", "run", file, "--workers", "2")
+    assert done.code == 0, done.err
+    assert "6 of 6 batches, 100 %" in done.err and "failed" not in done.err
     before = read_study(file)
     assert all(bool(cell.code) == (cell.agent == "boltzmann") for cell in before.study.cells)
 
@@ -472,7 +468,7 @@ def test_a_plugin_that_changes_after_planning_is_not_run(tmp_path: Path) -> None
 
 def test_progress_after_failures() -> None:
     cells = plan_cells("linear-20", "uniform", rounds=50, seeds=30)
-    first, second, third = (Batch((cell,)) for cell in cells)
+    first, second, third = (CellBatch((cell,)) for cell in cells)
     text = io.StringIO()
     with study_watcher(Console(file=text, width=200)) as watch:
         watch.planned([first, second, third], 0, 3)
@@ -579,6 +575,7 @@ def test_a_hundred_thousand_cells_are_planned_in_seconds(tmp_path: Path, many: s
     assert len(list(tmp_path.rglob("*"))) < 10
 
 
+@pytest.mark.slow
 def test_ten_thousand_cells_are_one_file(tmp_path: Path) -> None:
     cells = plan_cells("linear-20", "uniform", rounds=100, seeds=100_000)
     study = Study("large", tuple(cells))
@@ -601,7 +598,7 @@ LARGE_DATA = ("covertype", "mnist", "cifar10")
 @pytest.mark.parametrize("name", STORED)
 def test_planning_reads_no_dataset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "located", Path)
-    monkeypatch.setattr(rows_module, "located", Path)
+    monkeypatch.setattr(problems, "located", Path)
 
     def read(*words: object) -> None:
         raise AssertionError("a dataset was read")
@@ -637,22 +634,29 @@ def test_unknown_engines_and_absent_ray_get_one_sentence(
             run_study(study, tmp_path / "s", engine=engine, workers=-1)
 
 
+#: The cores of the only worker, of as many workers as there are cores, and of one more.
+SHARES = """
+import os, sys
+from feelgood.studies.worker import use_own_cores
+usable, count = os.sched_getaffinity(0), int(sys.argv[1])
+for place, workers in ((0, 1), *((n, count) for n in range(count)), (count, count + 1)):
+    os.sched_setaffinity(0, usable)
+    use_own_cores(place, workers)
+    print(*sorted(os.sched_getaffinity(0)))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="cores cannot be chosen here")
 def test_workers_share_the_cores() -> None:
     """Each worker keeps to its own; more workers than cores take turns at them."""
-    ask = (
-        "import os; from feelgood.studies.worker import use_own_cores; "
-        "use_own_cores({}, {}); print(*sorted(os.sched_getaffinity(0)))"
+    usable = os.sched_getaffinity(0)
+    count = len(usable)
+    done = subprocess.run(
+        [sys.executable, "-c", SHARES, str(count)], capture_output=True, text=True, check=True
     )
-
-    def cores(place: int, workers: int) -> set[str]:
-        command = [sys.executable, "-c", ask.format(place, workers)]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return set(done.stdout.split())
-
-    usable = {str(core) for core in os.sched_getaffinity(0)}
-    assert cores(0, 1) == usable
-    shares = [cores(place, len(usable)) for place in range(len(usable))]
+    alone, *shares, one_more = [set(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert alone == usable
+    assert len(shares) == count
     assert set.union(*shares) == usable
     assert all(len(share) == 1 for share in shares)
-    assert cores(len(usable), len(usable) + 1) == shares[0]
+    assert one_more == shares[0]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from feelgood.agents.thompson import Thompson
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, settings_of
 from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, Kernel

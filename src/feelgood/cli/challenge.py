@@ -30,8 +30,8 @@ def challenge_command(
 ) -> None:
     """Run your agent on the seeds of the shipped results, paired with every agent there."""
     from feelgood.api.challenges import challenge
+    from feelgood.api.progress import progress_bar
     from feelgood.data.datasets import use_data
-    from feelgood.report.progress_bar import progress_bar
 
     use_data(data)
     challenger = _challenger(plugin, agent)
@@ -47,7 +47,7 @@ def challenge_command(
 
 def _challenger(plugin: str, agent: str | None) -> str:
     """The name of the agent that a file registers, or of one that is there already."""
-    from feelgood.api.running import AGENTS
+    from feelgood import AGENTS
     from feelgood.core.plugins import load_plugins
 
     if Path(plugin).suffix != ".py" and plugin in AGENTS:

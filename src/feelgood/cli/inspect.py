@@ -33,7 +33,7 @@ def list_command(
     plugin: PluginOption = None,
 ) -> None:
     """List agents and testbeds, with what they are and what can be set, or describe one."""
-    from feelgood.api.running import AGENTS, TESTBEDS
+    from feelgood import AGENTS, TESTBEDS
 
     load_plugins(plugin)
     out = Console(highlight=False, soft_wrap=True)
@@ -109,7 +109,7 @@ def doctor() -> None:
 
     from feelgood.data.datasets import availability
     from feelgood.engine.compiling import cache_folder
-    from feelgood.engine.grouping import usable_cores
+    from feelgood.engine.device import usable_cores
 
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]

@@ -1,6 +1,5 @@
 """What commands print and write: tables, files."""
 
-import glob
 import json
 import os
 import shlex
@@ -14,7 +13,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.api.saving import (  # noqa: F401  (the command takes the names from here)
+from feelgood.api.folders import (  # noqa: F401  (the command takes the names from here)
     RESULTS_FILE,
     TABLE_FILE,
     prepare_folder,
@@ -23,7 +22,8 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import mean_and_std, with_minus
 
 if TYPE_CHECKING:
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.api.run_result import RunResult
+    from feelgood.engine.results import AgentResult
     from feelgood.stats.summary import Summary
 
 #: Width of tables that go to a file or a pipe.
@@ -62,28 +62,14 @@ def prepare_output(targets: Sequence[Path], force: bool) -> None:
 
 def write_atomically(target: Path, write: Any) -> None:
     """Write through a temporary file, so that a half-written result is never left behind."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    _remove_leftovers(target)
+    from feelgood.core import atomic
+
+    atomic.remove_leftovers_of_the_dead(target)
     try:
-        write(temporary)
-        temporary.replace(target)
+        with atomic.replacing(target) as temporary:
+            write(temporary)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Delete what processes that were killed while they wrote this file have left."""
-    if os.name == "nt":
-        return  # whether a process is there cannot be asked in this way
-    for file in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-        number = file.name.split(".")[-2]
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            file.unlink(missing_ok=True)
-        except (ValueError, OSError):
-            continue  # not one of ours, or of somebody else
 
 
 def save_run(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
@@ -258,7 +244,7 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
     """How the samplers did: early, in the middle and at the end of the run."""
     import numpy as np
 
-    from feelgood.engine.simulation import REDRAWS
+    from feelgood.engine.loop import REPEATED_DRAWS
 
     table = Table(title="sampler health (means over seeds)")
     table.add_column("agent")
@@ -274,7 +260,9 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
             cells = [f"{v.mean():.4g}" if v.size else "–" for v in kept]
             table.add_row(label, name, *cells)
         if np.isfinite(r.ess).any():
-            table.add_row(label, f"ess of {REDRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}")
+            table.add_row(
+                label, f"ess of {REPEATED_DRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}"
+            )
         if not r.health:
             table.add_row(label, "exact or no sampler", "", "", "")
     return table

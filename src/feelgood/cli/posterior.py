@@ -166,7 +166,7 @@ def _analyse(
 ) -> "Analysis":
     """The analysis; all input and all files are checked before anything runs."""
     from feelgood.core.arguments import parse_rounds
-    from feelgood.core.protocols import TESTBEDS
+    from feelgood.core.testbed import TESTBEDS
     from feelgood.posterior import PAPER_FIGURE, Analysis, analyse_each
 
     chosen = tuple(dict.fromkeys(agents or PAPER_FIGURE))

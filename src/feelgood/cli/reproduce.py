@@ -24,10 +24,10 @@ from feelgood.core.errors import FeelgoodError, did_you_mean
 
 if TYPE_CHECKING:
     from feelgood.engine.results import AgentResult
-    from feelgood.paper.reproducing import Plan
-    from feelgood.paper.tables import Row
-    from feelgood.paper.tuning import Choice, Tuning
-    from feelgood.report.published import PublishedComparison
+    from feelgood.paper.published_rows import PublishedRow
+    from feelgood.paper.reproducing import ComparisonPlan
+    from feelgood.paper.tuning import NetworkChoice, NetworkTuning
+    from feelgood.report.published_comparisons import PublishedComparison
     from feelgood.studies import Store, Study
 
 #: How the comparison can be shown.
@@ -109,7 +109,7 @@ def reproduce_command(
 
     from feelgood.cli.study import use_no_accelerator
     from feelgood.data.datasets import use_data
-    from feelgood.paper.tables import rows
+    from feelgood.paper.published_rows import rows
     from feelgood.studies import Store
 
     use_no_accelerator()
@@ -143,17 +143,17 @@ class Wanted:
     """The rows of a table, and with how many seeds and rounds; None is as published."""
 
     table: str
-    rows: "Sequence[Row]"
+    rows: "Sequence[PublishedRow]"
     seeds: str | None
     rounds: int | None
 
-    def plan(self) -> "Plan":
+    def plan(self) -> "ComparisonPlan":
         """What to run."""
         from feelgood.paper.reproducing import plan_rows
 
         return plan_rows(self.rows, seeds=self.seeds, rounds=self.rounds)
 
-    def tuning(self, seeds: str | None, rounds: int | None) -> "Tuning":
+    def tuning(self, seeds: str | None, rounds: int | None) -> "NetworkTuning":
         """What to run to choose networks."""
         from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning
 
@@ -165,7 +165,7 @@ class Wanted:
             tuning_rounds=rounds,
         )
 
-    def with_networks(self, choices: "Sequence[Choice]") -> "Wanted":
+    def with_networks(self, choices: "Sequence[NetworkChoice]") -> "Wanted":
         """The same rows with the networks that were chosen."""
         from feelgood.paper.tuning import with_choices
 
@@ -193,8 +193,8 @@ class Presentation:
         on_page: "Sequence[AgentResult] | None",
     ) -> None:
         """Write and print all that was asked for; without results there is no page."""
-        from feelgood.paper.tables import TITLES
-        from feelgood.report.published import compare_rows, comparison_in_words
+        from feelgood.paper.published_rows import TITLES
+        from feelgood.report.published_comparisons import compare_rows, comparison_in_words
 
         comparisons, title = compare_rows(wanted.rows, ours), TITLES[wanted.table]
         page = self.page if on_page is not None else None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from feelgood.paper.tuning import Choice, Tuning
+    from feelgood.paper.tuning import NetworkChoice, NetworkTuning
 
 
-def networks_table(choices: "Sequence[Choice]", tuning: "Tuning") -> Table:
+def networks_table(choices: "Sequence[NetworkChoice]", tuning: "NetworkTuning") -> Table:
     """Both networks' mean regrets, and which was chosen."""
     from feelgood.paper.tuning import ARCHITECTURES
 
@@ -36,9 +36,9 @@ def networks_table(choices: "Sequence[Choice]", tuning: "Tuning") -> Table:
 def catalogue_table() -> Table:
     """The tables, how many rows they have, and roughly how long they take."""
     from feelgood.core.numbers import duration
-    from feelgood.engine.grouping import usable_cores
+    from feelgood.engine.device import usable_cores
     from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
-    from feelgood.paper.tables import TITLES, missing, rows
+    from feelgood.paper.published_rows import TITLES, missing, rows
 
     speed, cores = speed_of_this_machine(), usable_cores()
     shown = Table(

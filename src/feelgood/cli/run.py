@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from feelgood.api.progress import progress_bar
 from feelgood.cli.app import app, errors
 from feelgood.cli.choosing import choose
 from feelgood.cli.options import (
@@ -36,11 +37,11 @@ from feelgood.cli.set_options import parse_set_options
 from feelgood.cli.streams import results_at_stake
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.plugins import load_plugins
-from feelgood.report.progress_bar import progress_bar
 
 if TYPE_CHECKING:
-    from feelgood.core.protocols import Testbed
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.api.run_result import RunResult
+    from feelgood.core.testbed import Testbed
+    from feelgood.engine.results import AgentResult
 
 
 NamesArgument = Annotated[
@@ -151,8 +152,9 @@ def _play(
     checked: Callable[[], None],
 ) -> "RunResult":
     """Run all agents on all testbeds; `checked` is called when all input is known to be right."""
+    from feelgood.api.run_result import RunResult
     from feelgood.api.running import run_each
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.engine.results import AgentResult
 
     finished: list[AgentResult] = []
     interrupted = False

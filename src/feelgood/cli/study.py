@@ -125,10 +125,10 @@ def study_show_command(
     file: FileArgument, store: StoreOption = None, posterior_every: PosteriorOption = None
 ) -> None:
     """What is done, running and missing, and how long the rest will take."""
+    from feelgood.core.atomic import reading
     from feelgood.core.numbers import duration
-    from feelgood.engine.grouping import usable_cores
+    from feelgood.engine.device import usable_cores
     from feelgood.studies import Store, read_study
-    from feelgood.studies.atomic import reading
     from feelgood.studies.status import status
 
     use_no_accelerator()
@@ -176,10 +176,10 @@ def study_export_command(
 ) -> None:
     """Write all finished cells of a study as one file, one row a seed."""
     from feelgood.studies import Store, read_study
-    from feelgood.studies.export import FORMATS, write_table
+    from feelgood.studies.export import EXPORT_FORMATS, write_table
 
-    if format_ not in FORMATS:
-        raise FeelgoodError(f"unknown format '{format_}': use {', '.join(FORMATS)}.")
+    if format_ not in EXPORT_FORMATS:
+        raise FeelgoodError(f"unknown format '{format_}': use {', '.join(EXPORT_FORMATS)}.")
     use_no_accelerator()
     given = read_study(file, posterior_every)
     target = out or Path(f"{given.study.name}.{format_}")

@@ -1,4 +1,4 @@
-"""The paper's published numbers, one a row, as they ship inside the package."""
+"""The paper's published numbers, one per row, as they ship inside the package."""
 
 import csv
 import dataclasses
@@ -8,7 +8,7 @@ from typing import Literal, cast, get_args
 
 from feelgood.core.errors import FeelgoodError
 
-Metric = Literal["cumulative_regret", "simple_regret"]
+PublishedMetric = Literal["cumulative_regret", "simple_regret"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Published:
     beta: float | None
     delta: float | None
     gamma: float | None
-    metric: Metric
+    metric: PublishedMetric
     mean: float
     std: float
     seeds: int
@@ -43,9 +43,10 @@ def _row(line: dict[str, str]) -> Published:
     def number(name: str) -> float | None:
         return float(line[name]) if line[name] else None
 
-    if line["metric"] not in get_args(Metric):
+    known = get_args(PublishedMetric)
+    if line["metric"] not in known:
         raise FeelgoodError(
-            f"published.csv has the metric '{line['metric']}': use {', '.join(get_args(Metric))}."
+            f"published.csv has the metric '{line['metric']}': use {', '.join(known)}."
         )
     return Published(
         table=line["table"],
@@ -55,7 +56,7 @@ def _row(line: dict[str, str]) -> Published:
         beta=number("beta"),
         delta=number("delta"),
         gamma=number("gamma"),
-        metric=cast(Metric, line["metric"]),
+        metric=cast(PublishedMetric, line["metric"]),
         mean=float(line["mean"]),
         std=float(line["std"]),
         seeds=int(line["seeds"]),
@@ -69,7 +70,7 @@ def published(
     agent: str | None = None,
     lam: int | float | None = None,
     beta: int | float | None = None,
-    metric: Metric | None = None,
+    metric: PublishedMetric | None = None,
 ) -> tuple[Published, ...]:
     """The numbers that match everything given.
 

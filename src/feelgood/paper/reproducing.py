@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from feelgood.core.arguments import Seeds, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
-from feelgood.paper.tables import Row, missing
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.paper.published_rows import PublishedRow, missing
+from feelgood.paper.published_rows import rows as published_rows
+from feelgood.studies.files import SOURCES
+from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """Rows of a table, and for each the cells that it needs or why it cannot be run."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
     cells: tuple[tuple[Cell, ...] | str, ...]
 
     def study(self, name: str) -> Study | None:
@@ -36,17 +38,36 @@ class Plan:
 
 
 def plan_rows(
-    rows: Sequence[Row], *, seeds: Seeds | None = None, rounds: int | None = None
-) -> Plan:
+    rows: Sequence[PublishedRow], *, seeds: Seeds | None = None, rounds: int | None = None
+) -> ComparisonPlan:
     """What to run for these rows; by default with the published number of seeds and rounds."""
     if seeds is not None:
         parse_seeds(seeds)
     if rounds is not None:
         parse_rounds(rounds)
-    return Plan(tuple(rows), tuple(_cells(row, seeds, rounds) for row in rows))
+    return ComparisonPlan(tuple(rows), tuple(_cells(row, seeds, rounds) for row in rows))
 
 
-def _cells(row: Row, seeds: Seeds | None, rounds: int | None) -> tuple[Cell, ...] | str:
+@SOURCES.register("table")
+def cells_of_tables(
+    names: Sequence[str],
+    *,
+    testbeds: Sequence[str],
+    agents: Sequence[str],
+    seeds: Seeds | None,
+    rounds: int | None,
+) -> tuple[Cell, ...]:
+    """All cells of these tables, or of some of their rows; an error where one cannot be run."""
+    chosen = [row for name in names for row in published_rows(name, testbeds, agents)]
+    plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
+    for cells in plan.cells:
+        if isinstance(cells, str):
+            raise FeelgoodError(f"{cells}.")
+    study = plan.study("table")
+    return study.cells if study is not None else ()
+
+
+def _cells(row: PublishedRow, seeds: Seeds | None, rounds: int | None) -> tuple[Cell, ...] | str:
     absent = missing(row)
     if absent is not None:
         return absent

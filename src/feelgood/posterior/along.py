@@ -6,7 +6,7 @@ nothing had been measured.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -15,14 +15,16 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.arguments import parse_whole
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.policy import Policy
 from feelgood.core.spec import Spec
+from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import BRIEFLY, compiled, in_own_precision
+from feelgood.engine.loop import repeated_draws
 from feelgood.engine.results import PosteriorAlong
-from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.posterior.chains import draws_parameters, redraw
-from feelgood.posterior.comparing import fresh_contexts
+from feelgood.engine.simulation import Outcome
+from feelgood.numerics.keys import AnyKey, fold_in
+from feelgood.posterior.chains import draws_parameters
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
 from feelgood.posterior.measure_rows import MEASURES, MeasureRow
 from feelgood.posterior.measures import measure
@@ -43,12 +45,13 @@ class _Redrawer(eqx.Module):
     """Repeated draws; a module, so that equal ones share their program."""
 
     draws: int = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
 
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, t: Int[Array, ""]
     ) -> Float[Array, "draws parameters *lanes"]:
-        own = lanes.fold_in(keys, t + AFTER_ALL_ROUNDS)
-        return redraw(policy, own, state, self.draws, 0)[0]
+        own = fold_in(keys, t + AFTER_ALL_ROUNDS)
+        return repeated_draws(policy, policy.noise(self.spec), own, state, self.draws, 0)[0]
 
 
 def moments_of(seen: Stats) -> Moments:
@@ -77,11 +80,11 @@ def measure_state(
 ) -> list[list[MeasureRow]]:
     """Measures of all arms together after round `t`: one list per chain, empty if it diverged.
 
-    `state`, `seen` and `keys` are those of a running group (see `engine.simulation.Playing`);
+    `state`, `seen` and `keys` are those of a running group (see `engine.loop.Playing`);
     draws use random numbers of their own.
     """
     args = (policy, keys, state, np.int32(t))
-    drawn = np.asarray(_redrawer(batches * batch, *args)[0](*args), np.float64)
+    drawn = np.asarray(_redrawer(batches * batch, spec, *args)[0](*args), np.float64)
     drawn = drawn.reshape(batches, batch, spec.dim, spec.blocks, -1)
     drawn = np.moveaxis(drawn, (4, 0, 1, 3, 2), (0, 1, 2, 3, 4))
     moments = moments_of(seen)
@@ -98,14 +101,14 @@ def measure_state(
     ]
 
 
-def _redrawer(draws: int, *args: Any) -> tuple[Any, float]:
+def _redrawer(draws: int, spec: Spec, *args: Any) -> tuple[Any, float]:
     """The program that draws, and the seconds that its compilation took."""
-    return compiled(_Redrawer(draws=draws), *args, effort=BRIEFLY)
+    return compiled(_Redrawer(draws=draws, spec=spec), *args, effort=BRIEFLY)
 
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorWatch:
-    """Measures the chains of a run every so many rounds; see `feelgood.engine.simulation.Along`."""
+    """Measures the chains of a run every so many rounds; see `engine.watching.Watch`."""
 
     every: int
     spec: Spec
@@ -121,7 +124,7 @@ class PosteriorWatch:
         self, policy: Policy, keys: AnyKey, state: Any, seen: Stats, t: int
     ) -> tuple[Float[np.ndarray, "names chains"], float]:
         """All measures of every chain after round `t`, and the seconds that compiling took."""
-        _, seconds = _redrawer(BATCHES * BATCH, policy, keys, state, np.int32(t))
+        _, seconds = _redrawer(BATCHES * BATCH, self.spec, policy, keys, state, np.int32(t))
         chains = measure_state(
             policy, keys, state, seen, self.spec, t, noise=self.noise, contexts=self.contexts
         )
@@ -132,19 +135,23 @@ class PosteriorWatch:
                 out[where[row.measure], :, chain] = [getattr(row, p) for p in PARTS.values()]
         return out.reshape(-1, len(chains)), seconds
 
+    def collect(
+        self, outcome: Outcome, setting: int, chains: slice = slice(None)
+    ) -> PosteriorAlong | None:
+        """What the engine recorded of one setting's chains, by measure; None: nothing."""
+        if not outcome.along:
+            return None
+        parts = {
+            kept: {name: outcome.along[name + part][setting, chains] for name in MEASURES}
+            for part, kept in PARTS.items()
+        }
+        return PosteriorAlong(rounds=outcome.along_rounds, **parts)
+
 
 def posterior_watch(every: int, name: str, testbed: Testbed) -> PosteriorWatch:
     """What measures runs on this testbed every so many rounds."""
     noise = require_linear(name, testbed)
     return PosteriorWatch(every, testbed.spec, noise, fresh_contexts(testbed, 0, CONTEXTS))
-
-
-def collect(
-    rounds: Int[np.ndarray, " points"], values: Mapping[str, Float[np.ndarray, "seeds points"]]
-) -> PosteriorAlong:
-    """What the engine recorded, put together again by measure."""
-    parts = {kept: {name: values[name + part] for name in MEASURES} for part, kept in PARTS.items()}
-    return PosteriorAlong(rounds=rounds, **parts)
 
 
 # ---- what can be measured -------------------------------------------------------------------

@@ -5,13 +5,18 @@ from typing import Any
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.core.arguments import parse_names, parse_rounds, require_callable
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.arguments import (
+    parse_names,
+    parse_rounds,
+    require_callable,
+)
+from feelgood.core.policy import AGENTS, Policy
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import keep_compiled_programs
 from feelgood.posterior.analysis_results import AgentPosterior, Analysis
 from feelgood.posterior.analysis_settings import AnalysisSettings
 from feelgood.posterior.chains import gather, require_draws
-from feelgood.posterior.comparing import compare
+from feelgood.posterior.draw_comparison import compare
 from feelgood.posterior.laws import Observed, require_normal
 from feelgood.posterior.settings import agent_settings, noise_of
 

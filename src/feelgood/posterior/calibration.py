@@ -29,14 +29,15 @@ from feelgood.core.arguments import (
     parse_whole,
 )
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import compiled, in_own_precision, keep_compiled_programs
-from feelgood.engine.environment import ENVIRONMENT, seed_array, seed_keys
-from feelgood.numerics.lanes import AnyKey
-from feelgood.posterior.chains import play_many, redraw, require_draws
+from feelgood.engine.loop import repeated_draws
+from feelgood.numerics.keys import ENVIRONMENT, AnyKey, seed_array, seed_keys
+from feelgood.posterior.chains import play_many, require_draws
 from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
-from feelgood.posterior.verdicts import VERDICT_LEVEL
+from feelgood.posterior.verdicts import POSTERIOR_LEVEL
 from feelgood.stats.student import t_two_sided
 
 #: Bars of the histogram; there are ten ranks per bar.
@@ -213,12 +214,14 @@ class _Ranker(eqx.Module):
     burn: int = eqx.field(static=True)
     thin: int = eqx.field(static=True)
     draws: int = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
 
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
     ) -> Float[Array, "draws parameters lanes"]:
-        _, state = redraw(policy, keys, state, self.burn, first)
-        drawn, _ = redraw(policy, keys, state, self.draws * self.thin, first + self.burn)
+        needs, count = policy.noise(self.spec), self.draws * self.thin
+        _, state = repeated_draws(policy, needs, keys, state, self.burn, first)
+        drawn, _ = repeated_draws(policy, needs, keys, state, count, first + self.burn)
         return drawn[self.thin - 1 :: self.thin]
 
 
@@ -236,7 +239,7 @@ def calibrate(
     preset: str | Any | None = None,
     settings: Mapping[str, Any] | Any | None = None,
     testbed_settings: Mapping[str, Any] | Any | None = None,
-    level: float | Any = VERDICT_LEVEL,
+    level: float | Any = POSTERIOR_LEVEL,
     seed: int | Any = 0,
 ) -> Calibration:
     """Simulation-based calibration of an agent on a testbed whose parameters have a prior.
@@ -270,8 +273,8 @@ def calibrate(
     policy = AGENTS[agent].build(values)
     _require_truth(testbed, problem)
     require_draws(agent, policy, problem.spec)
-    thin, burn = (1, 0) if policy.exact_draws else (thin, burn)
-    ranker = _Ranker(burn=burn, thin=thin, draws=RANKED_DRAWS)
+    thin, burn = (1, 0) if policy.hints(problem.spec).exact_draws else (thin, burn)
+    ranker = _Ranker(burn=burn, thin=thin, draws=RANKED_DRAWS, spec=problem.spec)
     seeds = list(range(seed, seed + simulations))
     return Calibration(
         agent=agent,

@@ -19,16 +19,16 @@ from typing import Any
 from altair.utils.schemapi import debug_mode
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.results import AgentResult
+from feelgood.engine.results import AgentResult, run_key
 from feelgood.posterior import Analysis
 from feelgood.report import aggregates, rendering, theme
 from feelgood.report.chart_kinds import PageProblem, Section, all_charts, sections
 from feelgood.report.charts.draws import analysis_name
-from feelgood.report.matching import papers_betas, papers_number, run_key
+from feelgood.report.matching import papers_betas, papers_number
 from feelgood.report.overview import lede, overview
 from feelgood.report.packing import Packer
 from feelgood.report.page_rows import published_row, result_row
-from feelgood.report.published import PublishedComparison
+from feelgood.report.published_comparisons import PublishedComparison
 from feelgood.report.series import Series, by_mean, name_series, one_curve, ordered_labels
 from feelgood.report.style import Style
 

@@ -22,9 +22,9 @@ from jaxtyping import Array, Bool, Float
 
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.targets.bonus import Theta, Value
+from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.targets.energy import Landscape
+from feelgood.targets.history import Theta, Value
 
 #: A proposal whose energy is this much higher (in units of temperature) counts as a divergence.
 DIVERGENCE = 1000.0
@@ -150,6 +150,19 @@ class RoundInfo(NamedTuple):
     divergences: Value
     gradients: Value
 
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> "RoundInfo":
+        """Before the first round."""
+        zeros = jnp.zeros(shape)
+        return cls(acceptance=zeros, divergences=zeros, gradients=zeros)
+
+    def health(self, step: Value, adjusted: bool) -> dict[str, Value]:
+        """What is recorded of a round, together with its step size."""
+        out = {"step": step, "gradients": self.gradients}
+        if adjusted:
+            out |= {"acceptance": self.acceptance, "divergences": self.divergences}
+        return out
+
 
 def run_steps(
     key: AnyKey,
@@ -171,9 +184,9 @@ def run_steps(
     shape = chain.theta.shape
     size = shape[0] * shape[1]
     lane_shape = shape[2:]
-    normals = lanes.normal(lanes.fold_in(key, 0), moves * size)
+    normals = lanes.normal(fold_in(key, 0), moves * size)
     draws = kernel.uniforms + target.uniforms
-    uniforms = lanes.uniform(lanes.fold_in(key, 1), moves * draws) if draws else None
+    uniforms = lanes.uniform(fold_in(key, 1), moves * draws) if draws else None
 
     chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
 

@@ -18,8 +18,8 @@ from feelgood.samplers.blocks import (
     split_luck,
     square,
 )
-from feelgood.targets.bonus import Theta, Value
 from feelgood.targets.energy import Force, Landscape
+from feelgood.targets.history import Theta, Value
 
 
 class HMCChain(NamedTuple):

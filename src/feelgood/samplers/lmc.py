@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
-from feelgood.targets.bonus import Theta
 from feelgood.targets.energy import Landscape
+from feelgood.targets.history import Theta
 
 
 class LMCChain(NamedTuple):

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from feelgood.core.settings import setting
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
 from feelgood.samplers.lmc import langevin
-from feelgood.targets.bonus import Theta, Value
 from feelgood.targets.energy import Landscape
+from feelgood.targets.history import Theta, Value
 
 
 class MALAChain(NamedTuple):

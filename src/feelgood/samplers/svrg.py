@@ -9,8 +9,8 @@ from jaxtyping import Array, Int
 from feelgood.core.settings import setting
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
 from feelgood.samplers.lmc import langevin
-from feelgood.targets.bonus import Theta
 from feelgood.targets.energy import Landscape
+from feelgood.targets.history import Theta
 
 
 class SVRGChain(NamedTuple):

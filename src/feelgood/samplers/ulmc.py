@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
-from feelgood.targets.bonus import Theta
 from feelgood.targets.energy import Landscape
+from feelgood.targets.history import Theta
 
 
 class ULMCChain(NamedTuple):

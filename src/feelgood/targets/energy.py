@@ -23,12 +23,14 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.targets.bonus import Evaluator, FullPass, Theta, Value
+from feelgood.targets.evaluators import Evaluator, FullPass
 from feelgood.targets.history import (
     Chunk,
     PieceGrams,
     Rows,
     Stats,
+    Theta,
+    Value,
     contract,
     frobenius,
     played_scores,

@@ -14,17 +14,16 @@ from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets import models
 
+#: The parameters of a linear model, and a number per chain.
+Theta = Float[Array, "dim blocks *lanes"]
+Value = Float[Array, "*lanes"]
+
 #: Smallest number of rounds that a pass over one chain's history reads, and that there is room for.
 SMALLEST_PASS, SMALLEST_ROOM = 256, 512
 #: Up to this many multiplications a product is written as a sum, and not as a call of the library
 #: for products, around which the compiler cannot compile a loop whole (see `engine.compiling`).
 #: Not more: XLA as in JAX 0.10 errs in differences of such sums over some 100,000 numbers.
 SMALL_PRODUCT = 4096
-
-
-def on_accelerator() -> bool:
-    """Whether programs run on something else than the CPU."""
-    return jax.default_backend() != "cpu"
 
 
 def sizes_up_to(room: int) -> list[int]:
@@ -63,9 +62,9 @@ class Stats(NamedTuple):
     moment: Float[Array, "dim blocks *lanes"]
 
     @classmethod
-    def empty(cls, spec: Spec, shape: tuple[int, ...]) -> "Stats":
+    def empty(cls, spec: Spec) -> "Stats":
         """No observations."""
-        moment = jnp.zeros((spec.dim, spec.blocks, *shape))
+        moment = jnp.zeros((spec.dim, spec.blocks, *spec.lanes))
         return cls(gram=jnp.zeros((spec.dim, *moment.shape)), moment=moment)
 
     def add(
@@ -94,10 +93,10 @@ class Chunk(NamedTuple):
 class Rows(eqx.Module):
     """Past rounds, with the rounds on the fastest axis.
 
-    A pass over the history reads the filled part only: a branch a size, each a single fused pass
-    (a loop over small chunks costs more than the arithmetic). On an accelerator, where choosing a
-    branch means waiting for the host, a pass reads to the capacity under a mask, and the capacity
-    grows along the run. For disjoint parameters the played feature is the context itself.
+    A pass over the history reads the filled part only: one branch per size, each a single fused
+    pass (a loop over small chunks costs more than the arithmetic). Where the layout says so, a pass
+    reads the whole store under a mask, and the store grows along the run. For disjoint parameters
+    the played feature is the context itself.
     """
 
     contexts: Float[Array, "dim ... room"] | None
@@ -106,18 +105,16 @@ class Rows(eqx.Module):
     rewards: Float[Array, "... room"]
     filled: Int[Array, ""]
     spec: Spec = eqx.field(static=True)
-    #: Whether passes read to the capacity, which then should grow along the run.
-    to_capacity: bool = eqx.field(static=True)
 
     @classmethod
-    def empty(cls, spec: Spec, shape: tuple[int, ...], all_arms: bool, played: bool) -> "Rows":
+    def empty(cls, spec: Spec, all_arms: bool, played: bool) -> "Rows":
         """No rounds, and room for a few.
 
         `all_arms`: keep what every arm showed; `played`: keep what the played arm showed.
         """
 
         def zeros(*lead: int) -> Array:
-            return jnp.zeros((*lead, *shape, SMALLEST_ROOM))
+            return jnp.zeros((*lead, *spec.lanes, SMALLEST_ROOM))
 
         keep_contexts = all_arms or (played and not spec.shared)
         return cls(
@@ -127,7 +124,6 @@ class Rows(eqx.Module):
             rewards=zeros(),
             filled=jnp.zeros((), jnp.int32),
             spec=spec,
-            to_capacity=on_accelerator(),
         )
 
     @property
@@ -172,7 +168,6 @@ class Rows(eqx.Module):
             rewards=self.rewards.at[..., self.filled].set(reward),
             filled=self.filled + 1,
             spec=self.spec,
-            to_capacity=self.to_capacity,
         )
 
     def _played(self) -> Array | None:
@@ -198,7 +193,7 @@ class Rows(eqx.Module):
 
     def total(self, function: Callable[[Chunk, Any], Any], argument: Any) -> Any:
         """Σ over the filled rounds of a function of a chunk that sums over its own rounds."""
-        if self.to_capacity:
+        if self.spec.layout.reads_all:
             return function(self.slice(0, self.capacity), argument)
         sizes = sizes_up_to(self.capacity)
 
@@ -288,10 +283,10 @@ class PieceGrams(eqx.Module):
     size: int = eqx.field(static=True)
 
     @classmethod
-    def empty(cls, spec: Spec, shape: tuple[int, ...], size: int) -> "PieceGrams":
+    def empty(cls, spec: Spec, size: int) -> "PieceGrams":
         """No rounds, and room for a few."""
-        pieces = -(-SMALLEST_ROOM // size)
-        return cls(grams=jnp.zeros((pieces, spec.dim, spec.dim, spec.blocks, *shape)), size=size)
+        shape = (-(-SMALLEST_ROOM // size), spec.dim, spec.dim, spec.blocks, *spec.lanes)
+        return cls(grams=jnp.zeros(shape), size=size)
 
     @property
     def capacity(self) -> int:
@@ -385,14 +380,11 @@ def frobenius(gram: Float[Array, "dim dim blocks *lanes"]) -> Float[Array, "bloc
     return jnp.sqrt(jnp.sum(gram * gram, axis=(0, 1)))
 
 
-def scaled_identity(
-    spec: Spec, scale: Number, shape: tuple[int, ...]
-) -> Float[Array, "dim dim blocks *lanes"]:
+def scaled_identity(spec: Spec, scale: Number) -> Float[Array, "dim dim blocks *lanes"]:
     """√scale · I, a square root of scale · I, for every block."""
-    eye = jnp.eye(spec.dim).reshape(spec.dim, spec.dim, *([1] * (1 + len(shape))))
-    return jnp.broadcast_to(
-        jnp.sqrt(scale) * eye, (spec.dim, spec.dim, spec.blocks, *shape)
-    ).astype(jnp.float32)
+    eye = jnp.eye(spec.dim).reshape(spec.dim, spec.dim, *([1] * (1 + len(spec.lanes))))
+    shape = (spec.dim, spec.dim, spec.blocks, *spec.lanes)
+    return jnp.broadcast_to(jnp.sqrt(scale) * eye, shape).astype(jnp.float32)
 
 
 def update_factor(

@@ -16,9 +16,10 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Likelihood, Number
 from feelgood.numerics import lanes
-from feelgood.targets.bonus import FeelGood, Theta, Value, best_arm
+from feelgood.targets.best_arms import best_arm
+from feelgood.targets.bonus import FeelGood
 from feelgood.targets.energy import Evaluation, Landscape, loss, loss_slope
-from feelgood.targets.history import random_piece
+from feelgood.targets.history import Theta, Value, random_piece
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch, Replay, tree_slice
 

@@ -22,7 +22,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.settings import setting
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
+from feelgood.numerics.keys import AnyKey
 
 Activation = Literal["relu", "leaky"]
 #: Slope of the leaky ReLU below 0.
