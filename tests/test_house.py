@@ -24,36 +24,23 @@ LONG_FILES: dict[str, str] = {
 }
 
 LONG_FUNCTIONS: dict[str, str] = {
-    "cli/posterior.py posterior": MEND,
-    "cli/reproduce.py reproduce": MEND,
-    "cli/run.py run": MEND,
-    "engine/loop.py __call__": MEND,
     "engine/simulation.py simulate": MEND,
     "samplers/blocks.py run_steps": MEND,
 }
 
 #: Public names that two modules define. Commands need no entry: a command is called what it does.
 SHARED_NAMES: dict[str, str] = {
-    "DISTANCES": MEND,
-    "Finished": MEND,
-    "Force": MEND,
-    "Layout": MEND,
     "PREFIX": MEND,
     "SCHEDULES": MEND,
-    "SHOWN": MEND,
-    "VERDICT_LEVEL": MEND,
     "WRITTEN_OUT": MEND,
     "compose": MEND,
-    "draws_parameters": MEND,
-    "figure": MEND,
     "main": "the entry point of a program: the command line, and a worker's own process",
     "normal": MEND,
     "parse": MEND,
-    "parse_settings": MEND,
     "read": MEND,
 }
 
-#: Files of the same name in two rooms. A file of `cli` is called after its command, one of
+#: Files of the same name in two rooms. One of `cli` is called after its command, one of
 #: `report/charts` after its chart.
 SHARED_FILES: dict[str, str] = {
     "base.py": "the base class of what the other files of its folder hold",

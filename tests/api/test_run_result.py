@@ -20,7 +20,7 @@ import feelgood
 from feelgood import AgentResult, FeelgoodError, RunResult
 from feelgood.agents import LinUCB, Uniform
 from feelgood.cli import main
-from feelgood.cli.output import prepare_output, save
+from feelgood.cli.output import prepare_output, save_run
 from feelgood.testbeds import Linear
 
 ROUNDS = 30
@@ -392,7 +392,7 @@ def _full_disk(*args: Any, **options: Any) -> None:
 def test_the_command_line_writes_the_same_folder(result: RunResult, tmp_path: Path) -> None:
     targets = [tmp_path / "run" / name for name in ("results.json", "results.parquet")]
     prepare_output(targets, force=False)
-    save(result, tmp_path / "r.json", tmp_path / "run")
+    save_run(result, tmp_path / "r.json", tmp_path / "run")
     assert len(feelgood.load(tmp_path / "run")) == 3
     assert json.loads((tmp_path / "r.json").read_text()) == result.to_json()
     with pytest.raises(FeelgoodError, match="exists already: choose another place, or add --force"):

@@ -22,10 +22,9 @@ from rich.console import Console
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError
 from feelgood.cli import output
-from feelgood.cli import run as run_command
 from feelgood.cli.choosing import choose
 from feelgood.cli.commands import app
-from feelgood.cli.examples import EXAMPLES
+from feelgood.cli.set_options import parse_set_options, parse_value
 from feelgood.core.errors import shown
 from feelgood.core.parquet import read_parquet
 
@@ -134,7 +133,7 @@ def commands_of(group: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 def test_every_command_shows_an_example_that_is_understood(command: Command) -> None:
     for words, one in commands_of(typer.main.get_command(app)):
-        example = EXAMPLES[" ".join(words)].split()
+        example = one.epilog.removeprefix("Example: ").split()
         assert example[: len(words) + 1] == ["feelgood", *words]
         one.make_context("feelgood", example[len(words) + 1 :])  # an error if it does not parse
         shown = " ".join(command(*words, "--help").out.split())
@@ -790,12 +789,12 @@ VALUES = [("0.1", 0.1), ("3", 3), ("true", True), ("sqrt", "sqrt"), ("1,2.5", [1
     ("text", "value"), [*VALUES, ("a, b", ["a", "b"]), ("9" * 5000, "9" * 5000)]
 )
 def test_values(text: str, value: object) -> None:
-    assert run_command.parse_value(text) == value
+    assert parse_value(text) == value
 
 
 def test_settings_of_names_with_dots_and_dashes() -> None:
     pairs = ["wheel-0.5.mu1=3", "epsgreedy-tabular.epsilon=0.2", "epsgreedy-tabular.decay=none"]
-    assert run_command.parse_settings(pairs) == {
+    assert parse_set_options(pairs) == {
         "wheel-0.5": {"mu1": 3},
         "epsgreedy-tabular": {"epsilon": 0.2, "decay": "none"},
     }

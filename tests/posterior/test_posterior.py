@@ -41,7 +41,7 @@ from feelgood.posterior import (
 from feelgood.posterior.along import moments_of
 from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.posterior.chains import gather, parallel_draws
-from feelgood.posterior.comparing import fresh_contexts
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
 from feelgood.report.charts.draws import ellipse, posterior_figure

@@ -27,7 +27,7 @@ from feelgood.report.charts.published import beside_published
 from feelgood.report.charts.sweep import sweep_charts
 from feelgood.report.matching import find_comparisons
 from feelgood.report.packing import pack
-from feelgood.report.published import PublishedVerdict
+from feelgood.report.published_comparisons import PublishedVerdict
 from feelgood.report.rendering import render, save_chart, to_spec
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.theme import INKS, PALETTES
