@@ -40,9 +40,13 @@ def kind(name: str) -> object:
     return type(AGENTS[name].build()).__mro__[1] if "neural" in name else name
 
 
+#: Of every kind the first agent; kernels of other packages have quick tests of their own.
+COMPILED = chosen([name for name in PLAINEST if ":" not in name], lambda name: {kind(name)})
+
+
 def agents() -> list[Any]:
-    """Every name. Quick: of every kind the first that is the plainest of its family."""
-    return slow_but(chosen(PLAINEST, lambda name: {kind(name)}), NAMES)
+    """Every name. Quick: one agent of every kind."""
+    return slow_but(COMPILED, NAMES)
 
 
 def plays() -> list[Any]:
@@ -51,7 +55,7 @@ def plays() -> list[Any]:
     Each problem is played by a network and by an agent without one: what these do with contexts is
     written once for all of them.
     """
-    quick = itertools.product(chosen(PLAINEST, lambda name: {kind(name)}), PROBLEMS)
+    quick = itertools.product(COMPILED, PROBLEMS)
 
     def features(name: str, problem: str) -> set[object]:
         return {name, (problem, "neural" in name)}
@@ -112,10 +116,9 @@ def twins() -> list[Any]:
     """The agents for which the engine calls something else than `act`; the quick ones first."""
     out = []
     for param in agents():
-        name, policy = param.values[0], AGENTS[param.values[0]].build()
+        policy = AGENTS[param.values[0]].build()
         if has_method(policy, "noise") or has_method(policy, "arm_of_draw"):
-            slow = name.startswith("blackjax") and not param.marks
-            out.append(pytest.param(name, marks=pytest.mark.slow) if slow else param)
+            out.append(param)
     return out
 
 
@@ -131,8 +134,8 @@ def test_number_settings_are_array_leaves(name: str) -> None:
 
 
 def sweeps() -> list[Any]:
-    """Every agent. Quick: one with a network, one from another package, and one that is neither."""
-    return slow_but(chosen(PLAINEST, lambda name: {("neural" in name, ":" in name)}), NAMES)
+    """Every agent. Quick: one with a network and one without."""
+    return slow_but(chosen(COMPILED, lambda name: {"neural" in name}), NAMES)
 
 
 @pytest.mark.parametrize("name", sweeps())
