@@ -116,9 +116,10 @@ def twins() -> list[Any]:
     """The agents for which the engine calls something else than `act`; the quick ones first."""
     out = []
     for param in agents():
-        policy = AGENTS[param.values[0]].build()
+        name, policy = param.values[0], AGENTS[param.values[0]].build()
         if has_method(policy, "noise") or has_method(policy, "arm_of_draw"):
-            out.append(param)
+            slow = name.startswith("blackjax") and not param.marks
+            out.append(pytest.param(name, marks=pytest.mark.slow) if slow else param)
     return out
 
 
