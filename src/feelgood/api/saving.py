@@ -15,7 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.api.folders import FOLDER_PARTS, RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
+from feelgood.api.run_folder import (
+    FOLDER_PARTS,
+    RESULTS_FILE,
+    TABLE_FILE,
+    prepare_folder,
+    unwritable,
+)
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.engine.columns import to_arrow, to_tree

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.lookup import Lookup
+from feelgood.core.numbers import figure
 from feelgood.core.spec import Status
 from feelgood.engine import schema
 from feelgood.engine.schema import Axes, Quantity
@@ -286,15 +287,6 @@ def key_of(
     """The same from its parts."""
     parts = [testbed, dict(testbed_settings), agent, dict(settings), rounds]
     return json.dumps(parts, sort_keys=True)
-
-
-def figure(value: float, like: float | None = None) -> str:
-    """A regret, or a difference of two, in few characters; with as many digits as `like` has."""
-    if not np.isfinite(value):
-        return "–"
-    size = abs(value if like is None else like)
-    digits = 1 if size >= 10 or size == 0 else 2 if size >= 1 else 4
-    return f"{value:,.{digits}f}"
 
 
 def regret_in_words(result: AgentResult) -> str:
