@@ -20,13 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from feelgood.core.errors import FeelgoodError
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.2 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+from feelgood.core.numbers import duration
 
 
 class RateColumn(ProgressColumn):
