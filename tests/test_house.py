@@ -43,9 +43,6 @@ SHARED_NAMES: dict[str, str] = {
 #: Files of the same name in two rooms. One of `cli` is called after its command, one of
 #: `report/charts` after its chart.
 SHARED_FILES: dict[str, str] = {
-    "base.py": "the base class of what the other files of its folder hold",
-    "checkpoints.py": MEND,
-    "comparing.py": MEND,
     "settings.py": MEND,
 }
 
