@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up import made_up, small_analysis
+from made_up import made_up, measured, small_analysis
 
 from feelgood import FeelgoodError, cli
 from feelgood.posterior import Analysis
