@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping, Sequence
 
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import TITLES, to_row
 from feelgood.report.published_comparisons import (
     ROW_LEVEL,

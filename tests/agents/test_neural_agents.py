@@ -23,9 +23,10 @@ from feelgood.core.spec import Layout
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import chains_that_fit, that_fit
 from feelgood.paper.network_presets import NETWORK_PRESETS
-from feelgood.samplers import LMC, MALA
+from feelgood.samplers.lmc import LMC
+from feelgood.samplers.mala import MALA
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
-from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
+from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch, Replay
 from feelgood.testbeds import Linear
@@ -92,13 +93,13 @@ def test_batches_are_unbiased_exactly(kind: str, likelihood: str) -> None:
     model = energy(BONUSES[kind], likelihood)
     replay = some_rounds(3, model.network)
     theta = model.network.init(jax.random.key(1))[:, None]
-    full = NetworkLandscape(energy=model, data=Memory(replay))
+    full = NetworkTarget(energy=model, data=Memory(replay))
     nothing = jnp.zeros(0)
 
     @jax.jit
     def estimate(index: jax.Array) -> Any:
         batch = replay.gather(index)
-        landscape = NetworkLandscape(energy=model, data=Memory(replay), batches=batch, size=2)
+        landscape = NetworkTarget(energy=model, data=Memory(replay), batches=batch, size=2)
         return landscape.at(jnp.asarray(0)).evaluate(theta, None, nothing)[:2]
 
     pairs = itertools.product(range(3), repeat=2)
@@ -119,7 +120,7 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
     )
     # 2,000 draws: 500 ± 19.4 each; five standard deviations, false alarms below 3e-6.
     assert np.all(np.abs(np.bincount(index, minlength=4) - 500) < 97)
-    landscape = NetworkLandscape(
+    landscape = NetworkTarget(
         energy=policy.energy(SPEC), data=Memory(replay), batches=drawn, size=50
     )
     third = landscape.at(jnp.asarray(2)).batches

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import itertools
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import numpy as np
 import pytest
 import typer
 from commands import Command, Done
+from grids import slow_but
 from made_results import result
 from rich.console import Console
 
@@ -604,46 +606,47 @@ class Failing(io.StringIO):
         raise self.error
 
 
-def calls_that_save(folder: Path) -> dict[Path, tuple[object, ...]]:
-    """A command by the file that it must leave behind."""
-    small = ("--rounds", "30", "--draws", "120", "--chains", "10", "--steps", "1")
-    return {
-        folder / "out" / "results.json": (*SMALL, "uniform", "linucb", "--out", folder / "out"),
-        folder / "p.json": ("posterior", "lints", *small, "--json", folder / "p.json"),
-        folder / "c.json": (
-            *("calibrate", "lints", "--simulations", "50", "--rounds", "5"),
-            *("--json", folder / "c.json"),
-        ),
-    }
+#: Commands that write a file of results.
+SAVING: dict[str, tuple[str, ...]] = {
+    "run": (*SMALL, "uniform", "linucb"),
+    "posterior": (
+        *("posterior", "lints", "--rounds", "30", "--draws", "120"),
+        *("--chains", "10", "--steps", "1"),
+    ),
+    "calibrate": ("calibrate", "lints", "--simulations", "50", "--rounds", "5"),
+}
+#: What is wrong with standard output, the code that the command ends with, and what it says.
+UNPRINTABLE: dict[str, tuple[OSError, int, str]] = {
+    "pipe": (BrokenPipeError(32, "Broken pipe"), 0, ""),
+    "disk": (
+        OSError(28, "No space left on device"),
+        2,
+        "feelgood: cannot print the output (No space left on device): print it elsewhere; "
+        "files that were asked for are written.\n",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (BrokenPipeError(32, "Broken pipe"), 0, ""),
-        (
-            OSError(28, "No space left on device"),
-            2,
-            "feelgood: cannot print the output (No space left on device): print it elsewhere; "
-            "files that were asked for are written.\n",
-        ),
-    ],
-    ids=["pipe", "disk"],
+    ("saving", "wrong"),
+    slow_but([("run", "pipe"), ("run", "disk")], itertools.product(SAVING, UNPRINTABLE)),
 )
 def test_results_are_saved_though_nothing_can_be_printed(
     command: Command,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    error: OSError,
-    code: int,
-    message: str,
+    saving: str,
+    wrong: str,
 ) -> None:
-    for file, call in calls_that_save(tmp_path).items():
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdout", Failing(error))
-            done = command(*call)
-        assert (done.code, done.err) == (code, message)
-        assert json.loads(file.read_text())
+    error, code, message = UNPRINTABLE[wrong]
+    file, where = tmp_path / "r.json", ("--json", tmp_path / "r.json")
+    if saving == "run":
+        file, where = tmp_path / "out" / "results.json", ("--out", tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Failing(error))
+        done = command(*SAVING[saving], *where)
+    assert (done.code, done.err) == (code, message)
+    assert json.loads(file.read_text())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -745,6 +748,7 @@ def test_ctrl_c_before_the_first_result_leaves_old_files_alone(tmp_path: Path) -
 # ---- plugins --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_agent_and_a_testbed_from_outside_run_through_the_command(tmp_path: Path) -> None:
     running = process(
         *("run", "seesaw", "copycat", "linucb", "--seeds", "3", "--plugin", PLUGIN),

@@ -27,7 +27,7 @@ from feelgood.engine.simulation import simulate
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AGENT, fold_in, seed_array, seed_keys
 from feelgood.posterior.chains import gather
-from feelgood.samplers import MALA
+from feelgood.samplers.mala import MALA
 
 ROUNDS, SEEDS, VICTIM = 40, (3, 5, 8), 1
 

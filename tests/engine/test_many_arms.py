@@ -15,7 +15,7 @@ from feelgood.engine.environment import environment
 from feelgood.engine.simulation import simulate
 from feelgood.engine.tally import Tally
 from feelgood.numerics import lanes
-from feelgood.targets.history import update_factor, update_inverse_root
+from feelgood.targets.sums import update_factor, update_inverse_root
 from feelgood.testbeds import Linear, Logistic
 
 

@@ -14,7 +14,7 @@ from rounds import decide
 from feelgood import AGENTS, Policy, Spec
 from feelgood.core.spec import Layout
 from feelgood.engine.lifting import for_lanes
-from feelgood.targets.history import SMALLEST_ROOM
+from feelgood.targets.room import SMALLEST_ROOM
 
 SPEC = Spec(arms=3, dim=2)
 MORE = SMALLEST_ROOM + 40

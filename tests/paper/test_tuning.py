@@ -13,7 +13,7 @@ from made_results import result
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.paper import published_rows
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import PublishedRow
 from feelgood.paper.reproducing import plan_rows
 from feelgood.paper.tuning import ARCHITECTURES, NetworkTuning, plan_tuning, with_choices

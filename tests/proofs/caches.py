@@ -10,7 +10,7 @@ from proofs.levels import Check
 from proofs.targets import Problem, fed, flat, formula_of, quick_jit, with_lanes
 
 from feelgood.agents.thompson import Thompson
-from feelgood.targets.energy import Target
+from feelgood.targets.energy import LinearModelTarget
 
 CHAINS = 64
 
@@ -38,7 +38,7 @@ def cache_checks(policy: Thompson, data: Problem, label: str) -> list[Check]:
     formula = formula_of(policy, data)
     theta, origin = flat(after.chain.theta), flat(start)
     if hasattr(after.chain, "value"):
-        target = Target.of(policy.energy(warm.spec), warm.data, start)
+        target = LinearModelTarget.of(policy.energy(warm.spec), warm.data, start)
         zero, _ = target.value(start, memo, jnp.zeros((0, CHAINS)))
         got = np.asarray(after.chain.value - zero, np.float64)
         rise = formula.value(theta) - formula.value(origin)

@@ -17,8 +17,10 @@ from feelgood import AGENTS, Spec
 from feelgood.agents.grammar import all_names, read
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
 from feelgood.core.spec import Layout
-from feelgood.targets.energy import Data
-from feelgood.targets.history import PieceGrams, Rows, Stats
+from feelgood.targets.history import Rows
+from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import BatchGrams
+from feelgood.targets.sums import Stats
 
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
@@ -275,7 +277,7 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
         Stats(*map(last, state.data.stats)),
         rows,
         state.data.count,
-        None if grams is None else PieceGrams(last(grams.grams), grams.size),
+        None if grams is None else BatchGrams(last(grams.grams), grams.size),
     )
     root = None if state.root is None else last(state.root)
     mode = None if state.mode is None else Mode(*map(last, state.mode))

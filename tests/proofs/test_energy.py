@@ -40,7 +40,7 @@ from feelgood import TESTBEDS, Spec
 from feelgood.agents.thompson import Thompson, ThompsonState
 from feelgood.core.spec import Layout, Likelihood
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
-from feelgood.targets.energy import Target
+from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import Columns, FullPass, Products, Pruned
 from feelgood.targets.evaluators.pruned import CHUNK, Anchored
 
@@ -71,7 +71,7 @@ def test_value_and_gradient(name: str, contexts: str, loss: str) -> None:
 
 
 @quick_jit
-def evaluate(target: Target, theta: Any, memo: Any, luck: Any) -> Any:
+def evaluate(target: LinearModelTarget, theta: Any, memo: Any, luck: Any) -> Any:
     return target.evaluate(theta, memo, luck)
 
 
@@ -109,7 +109,7 @@ class Measured(eqx.Module):
     def of(cls, policy: Thompson, data: Problem, points: np.ndarray) -> "Measured":
         state = learned(policy, data)
         origin = unflat(points[0], data.spec)
-        target = Target.of(policy.energy(state.spec), state.data, origin)
+        target = LinearModelTarget.of(policy.energy(state.spec), state.data, origin)
         memo = target.begin(state.chain.memo, origin)
         values, gradients = [], []
         for point in points:
@@ -142,7 +142,10 @@ def test_order_of_rounds_does_not_matter(contexts: str, loss: str) -> None:
     )
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+@pytest.mark.parametrize(
+    "shared",
+    [pytest.param(False, id="disjoint"), pytest.param(True, id="shared", marks=pytest.mark.slow)],
+)
 def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
     """SVRG with small batches keeps both: sums over the history must be as by Gram and moment."""
     policy, data = case("svrglmcts", shared, bernoulli=False, batch=1)
@@ -150,7 +153,7 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
     points = points_for([formula], f"statistics {shared}", 32)
     state = learned(policy, data, len(points))
     origin = np.broadcast_to(points[:1], points.shape)
-    target = Target.of(policy.energy(state.spec), state.data, unflat(origin, data.spec))
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, unflat(origin, data.spec))
     rows, theta = state.data.rows, unflat(points, data.spec)
     assert rows is not None
     here, slope = rows.total(target.energy.rows_loss, theta)
@@ -190,8 +193,8 @@ def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> t
     chains = luck.shape[-1]
     state = learned(policy, data, chains)
     first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
-    target = Target.of(policy.energy(state.spec), state.data, first)
-    memo = quick_jit(Target.begin)(target, state.chain.memo, first)
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, first)
+    memo = quick_jit(LinearModelTarget.begin)(target, state.chain.memo, first)
     _, gradient, _ = evaluate(target, theta, memo, luck)
     return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
 
@@ -308,7 +311,7 @@ def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> N
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
-@pytest.mark.parametrize("s", [3.0, 50.0])
+@pytest.mark.parametrize("s", slow_but((3.0,), (3.0, 50.0)))
 def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
     """Over the histories of a run with the hard cap, with nothing settled before."""
     _, stops = run_of("fglmcts", 2.0)
@@ -338,9 +341,9 @@ def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
     require([levels.close("value", alone, value, ROUNDING * formula.size(points))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("bandit", "name"),
-    slow_but([("linear-20", "fghmcts")], [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]),
+    ("bandit", "name"), [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]
 )
 def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     bandit: str, name: str, monkeypatch: pytest.MonkeyPatch
@@ -351,11 +354,11 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     policy = agent(name, **settings)
     with_bounds = played_so_far(policy, 400, [10, 400], bandit)
 
-    def exact(target: Target, theta: Any, memo: Any, luck: Any, suffices: Any) -> Any:
+    def exact(target: LinearModelTarget, theta: Any, memo: Any, luck: Any, suffices: Any) -> Any:
         del suffices
         return target.value(theta, memo, luck)
 
-    monkeypatch.setattr(Target, "value_or_bound", exact)
+    monkeypatch.setattr(LinearModelTarget, "value_or_bound", exact)
     afresh = quick_jit(functools.partial(play))  # traced again, with what is patched
     without = played_so_far(policy, 400, [10, 400], bandit, afresh)
     for (state, seen), (other, same) in zip(with_bounds, without, strict=True):
@@ -375,7 +378,7 @@ def test_the_cheap_bound_is_below_the_energy(contexts: str, name: str) -> None:
     formula = formula_of(policy, data)
     points = points_for([formula], f"bound {name} {shared}", 12)
     state = learned(policy, data, len(points))
-    target = Target.of(policy.energy(state.spec), state.data, state.chain.theta)
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, state.chain.theta)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
 
     def answer(enough: bool) -> np.ndarray:
@@ -446,7 +449,7 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     theta = state.mode.theta
     point = flat(theta)
     assert formula.corner_distance(point)[0] > 1e-4
-    target = Target.of(energy, state.data, theta, frozen)
+    target = LinearModelTarget.of(energy, state.data, theta, frozen)
     steep = formula.gradient_size(point)[:, None]
     require(
         [

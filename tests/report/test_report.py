@@ -209,6 +209,7 @@ def data_of(text: str) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.slow
 def test_the_main_table_with_100_seeds_is_under_5_mb() -> None:
     text = page.build_page(main_table(seeds=100), title="main")
     size = len(text.encode())

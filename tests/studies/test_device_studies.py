@@ -21,8 +21,8 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.spec import Spec
 from feelgood.core.testbed import TESTBEDS, Testbed
-from feelgood.engine import checkpoints as marks
 from feelgood.engine import device
+from feelgood.engine import resuming as marks
 from feelgood.engine.device import GIB, VARIABLE, memory_limit
 from feelgood.engine.plan import chain_bytes, on_cores
 from feelgood.engine.simulation import Outcome, simulate
@@ -235,7 +235,7 @@ def test_progress_of_a_processor_is_not_gone_on_with_on_an_accelerator(
 
     assert first_call() < 300
     assert first_call() == 300  # it is there already
-    monkeypatch.setattr("feelgood.engine.checkpoints.jax.default_backend", lambda: "gpu")
+    monkeypatch.setattr("feelgood.engine.resuming.jax.default_backend", lambda: "gpu")
     assert first_call() < 300
 
 

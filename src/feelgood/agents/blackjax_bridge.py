@@ -25,9 +25,11 @@ from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets import models
 from feelgood.targets.bonus import FeelGood
-from feelgood.targets.energy import Data, Energy, Target
+from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import FullPass
-from feelgood.targets.history import Rows, Stats
+from feelgood.targets.history import Rows
+from feelgood.targets.observations import Data
+from feelgood.targets.sums import Stats
 
 PREFIX = "blackjax:"
 #: Kernels that a listing shows; any other that fits is understood too.
@@ -149,7 +151,7 @@ class BlackjaxThompson(Policy):
     def draw(self, noise: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
         kernel = find_kernel(self.kernel)
         energy = self._energy(state.spec)
-        target = Target.of(energy, state.data, state.theta)
+        target = LinearModelTarget.of(energy, state.data, state.theta)
         shape = state.theta.shape
 
         curvature = self.beta * energy.curvature(state.data.stats)

@@ -94,9 +94,9 @@ class TabularEpsGreedy(Policy):
         reward: Float[Array, "*lanes"],
     ) -> Table:
         del context
-        hot = lanes.one_hot(arm, state.plays.shape[0])
-        plays = state.plays + hot
-        mean = state.mean + hot * (reward - state.mean) / jnp.maximum(plays, 1.0)
+        onehot = lanes.one_hot(arm, state.plays.shape[0])
+        plays = state.plays + onehot
+        mean = state.mean + onehot * (reward - state.mean) / jnp.maximum(plays, 1.0)
         return Table(plays=plays, mean=mean, observed=state.observed + 1)
 
     def report(self, state: Table) -> Report:

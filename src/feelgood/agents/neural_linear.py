@@ -60,8 +60,8 @@ class NeuralLinear(TrainedPolicy):
         network = self.network(state.spec)
 
         def sums(batch: Batch, theta: Float[Array, " parameters"]) -> Regression:
-            hot = lanes.one_hot(batch.arms, state.spec.arms).T
-            _, tape = network.forward(network.split(theta), batch.contexts, hot)
+            onehot = lanes.one_hot(batch.arms, state.spec.arms).T
+            _, tape = network.forward(network.split(theta), batch.contexts, onehot)
             features = tape.hidden[-1][:, 0] * batch.counts[:, None]
             exact = jax.lax.Precision.HIGHEST
             return Regression(

@@ -25,16 +25,14 @@ from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, setting, settings_of
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics.keys import AnyKey, fold_in
-from feelgood.samplers import Kernel, Tuning, run_steps
-from feelgood.samplers.blocks import RoundInfo
+from feelgood.samplers import KERNELS, Kernel
+from feelgood.samplers.blocks import RoundInfo, Tuning, run_steps
 from feelgood.targets.bonus import FeelGood
-from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
+from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.replay import Replay
 
 PREFIX = "neural-"
 SCHEDULES = ("decay", "constant")
-#: Steps that suit most problems, in units of the schedule.
-DEFAULT_LR = {"LMC": 0.05, "MALA": 0.05, "HMC": 0.2, "ULMC": 0.1, "SVRGLMC": 0.05}
 
 
 class NeuralThompsonState(eqx.Module):
@@ -129,14 +127,14 @@ class NeuralThompson(NeuralPolicy):
         """One round of inner steps."""
         replay = state.replay
         tuning = self.tuning(replay.filled)
-        landscape = NetworkLandscape(
+        target = NetworkTarget(
             energy=self.energy(state.spec),
             data=Memory(replay),
             batches=self.batches(fold_in(key, 2), replay, self.updates),
             size=self.batch,
         )
         chain, info = run_steps(
-            *(key, self.kernel, state.chain, landscape, tuning, self.updates),
+            *(key, self.kernel, state.chain, target, tuning, self.updates),
             unroll=state.spec.layout.unroll,
         )
         return dataclasses.replace(state, chain=chain, info=info, step=1.0 * tuning.step)
@@ -173,7 +171,7 @@ class NeuralThompson(NeuralPolicy):
 def neural_settings(kernel: type[Kernel], bonus: type[FeelGood] | None) -> dict[str, Setting]:
     """The settings of an agent made of these parts."""
     own = settings_of(NeuralThompson)
-    own["lr"] = Setting(**{**vars(own["lr"]), "default": DEFAULT_LR[kernel.__name__]})
+    own["lr"] = Setting(**{**vars(own["lr"]), "default": kernel.network_step})
     if kernel.adjusted:
         own["batch"] = Setting(**{**vars(own["batch"]), "default": 0})
     return {**own, **settings_of(kernel), **(settings_of(bonus) if bonus else {})}
@@ -229,7 +227,7 @@ def parse(name: str) -> Entry[Policy] | None:
 
 NAMES = tuple(
     f"{PREFIX}{variant}{bonus}{kernel_name}ts"
-    for variant, kernel_name in grammar.KERNELS
+    for variant, kernel_name in KERNELS
     for bonus in grammar.BONUSES
 )
 AGENTS.add(

@@ -11,7 +11,7 @@ from feelgood.core.policy import Hints, Policy, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics.keys import AnyKey
-from feelgood.targets import history, models
+from feelgood.targets import models, sums
 
 
 class Ridge(NamedTuple):
@@ -52,7 +52,7 @@ class RidgePolicy(Policy):
     def init(self, key: AnyKey, spec: Spec) -> RidgeState:
         """No data: V = ρI, b = 0."""
         del key
-        factor = history.scaled_identity(spec, self.rho)
+        factor = sums.scaled_identity(spec, self.rho)
         nothing = jnp.zeros((1, *factor.shape[1:]))
         return RidgeState(
             ridge=Ridge(system=jnp.concatenate([factor, nothing])),
@@ -70,7 +70,7 @@ class RidgePolicy(Policy):
     ) -> RidgeState:
         """One more observation: a rank-one update of the played block's factor."""
         x, block = models.played(state.spec, context, arm)
-        system = history.update_factor(state.ridge.system, x, block, reward[None])
+        system = sums.update_factor(state.ridge.system, x, block, reward[None])
         return dataclasses.replace(state, ridge=Ridge(system=system), count=state.count + 1)
 
     def report(self, state: RidgeState) -> Report:

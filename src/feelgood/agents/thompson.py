@@ -18,13 +18,15 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Likelihood, LinearTarget, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
-from feelgood.samplers import Kernel, Tuning, run_steps
-from feelgood.samplers.blocks import RoundInfo
-from feelgood.targets import history, models
+from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
+from feelgood.targets import models, sums
 from feelgood.targets.bonus import FeelGood
-from feelgood.targets.energy import Data, Energy, Target
+from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
-from feelgood.targets.history import PieceGrams, Rows, Stats, Theta
+from feelgood.targets.history import Rows
+from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import BatchGrams
+from feelgood.targets.sums import Stats, Theta
 
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
@@ -162,14 +164,14 @@ class Thompson(Policy):
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
         batch, grams = self.kernel.batch_rounds, None
         if batch > 0 and energy.quadratic and spec.parameters <= batch:
-            grams = PieceGrams.empty(spec, batch)
+            grams = BatchGrams.empty(spec, batch)
         played = energy.needs_played or (batch > 0 and grams is None)
         rows = None
         if energy.needs_contexts or played:
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=played)
         mode = None
         if self._freezes(energy):
-            root = history.scaled_identity(spec, self.eta / self.rho)
+            root = sums.scaled_identity(spec, self.eta / self.rho)
             mode = Mode(theta=jnp.zeros_like(theta), root=root)
         memo = None if energy.bonus is None else energy.bonus.init()
         return ThompsonState(
@@ -180,9 +182,7 @@ class Thompson(Policy):
                 grams=grams,
             ),
             chain=self.kernel.init(theta, memo),
-            root=history.scaled_identity(spec, 1.0 / self.lambda_reg)
-            if self.preconditioned
-            else None,
+            root=sums.scaled_identity(spec, 1.0 / self.lambda_reg) if self.preconditioned else None,
             mode=mode,
             info=RoundInfo.nothing(spec.lanes),
             step=jnp.zeros(spec.lanes),
@@ -201,7 +201,7 @@ class Thompson(Policy):
         energy = self.energy(state.spec)
         tuning = self._tuning(state, energy)
         frozen, mode = self._frozen(state, energy)
-        target = Target.of(energy, state.data, state.chain.theta, frozen)
+        target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
         chain, info = run_steps(noise, self.kernel, state.chain, target, tuning, self.steps)
         shape = chain.theta.shape[2:]
         step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
@@ -227,9 +227,9 @@ class Thompson(Policy):
         if energy.bonus is not None and data.rows is not None:
             chain = chain._replace(memo=energy.bonus.extend(chain.memo, data.rows, context))
         if root is not None:
-            root = history.update_inverse_root(root, x, block)
+            root = sums.update_inverse_root(root, x, block)
         if mode is not None:
-            mode = mode._replace(root=history.update_inverse_root(mode.root, x, block))
+            mode = mode._replace(root=sums.update_inverse_root(mode.root, x, block))
         chain = chain._replace(theta=data.unless_lost(chain.theta))
         return dataclasses.replace(state, data=data, chain=chain, root=root, mode=mode)
 
@@ -248,8 +248,8 @@ class Thompson(Policy):
         if mode is None or evaluator is None or rows is None:
             return None, mode
         everything = FullPass(bonus=evaluator.bonus, spec=energy.spec)
-        no_luck = jnp.zeros((0, *mode.theta.shape[2:]))
-        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_luck)
+        no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
+        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_uniforms)
         frozen = evaluator.bonus.lam * gradient
         # One Newton step from the old point: the minimum but for the rounding errors of the root,
         # which the next round's step takes in.

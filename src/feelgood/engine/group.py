@@ -11,7 +11,6 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.policy import Policy
 from feelgood.core.testbed import Testbed
-from feelgood.engine.checkpoints import Checkpoints, CheckpointsOfLayout
 from feelgood.engine.compiling import BRIEFLY, ONCE, compiled
 from feelgood.engine.environment import Block, BlockMaker
 from feelgood.engine.loop import (
@@ -25,6 +24,7 @@ from feelgood.engine.loop import (
     strongly_typed,
 )
 from feelgood.engine.plan import Plan
+from feelgood.engine.resuming import Checkpoints, CheckpointsOfLayout
 from feelgood.engine.tally import Tally
 from feelgood.engine.watching import Measurements, Watch
 from feelgood.numerics.keys import LaneKeys, seed_array
@@ -37,7 +37,7 @@ CALL_SECONDS = 0.4
 FIRST_CALL = 256
 
 
-class Finished(NamedTuple):
+class GroupOutcome(NamedTuple):
     """What a group of chains leaves behind."""
 
     tally: Tally
@@ -68,7 +68,7 @@ class GroupRun:
         checkpoints: Checkpoints | None,
         index: int,
         watch: Watch | None,
-    ) -> Finished:
+    ) -> GroupOutcome:
         """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise.
 
         `index` is this group's place among the groups of the run, under which it is saved.
@@ -115,12 +115,14 @@ class GroupRun:
                 count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
         diverged_at = np.array(playing.diverged_at).reshape(self.chains)
         if saved is not None and "ess" in saved:
-            return Finished(tally, measured, diverged_at, np.array(saved["ess"]), self.compile_s)
+            return GroupOutcome(
+                tally, measured, diverged_at, np.array(saved["ess"]), self.compile_s
+            )
         last = everything(playing) if checkpoints is not None else {}
         ess = self._ess(playing, block)
         if checkpoints is not None:
             checkpoints.save(index, {**last, "ess": ess})
-        return Finished(tally, measured, diverged_at, ess, self.compile_s)
+        return GroupOutcome(tally, measured, diverged_at, ess, self.compile_s)
 
     def _compiled(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         program, seconds = compiled(function, *args, **options)

@@ -21,10 +21,19 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, FirstKeys, LaneKeys, fold_in, round_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead, round_noise
 from feelgood.targets import models
-from feelgood.targets.history import Stats
+from feelgood.targets.sums import Stats
 
 #: Draws with the final data from which the effective sample size is estimated.
 REPEATED_DRAWS = 200
+
+
+# As `array[i]` and `array.at[i].set(value)`, without the code for negative indices.
+def _row(array: Array, i: Int[Array, ""]) -> Array:
+    return lax.dynamic_index_in_dim(array, i, 0, keepdims=False)
+
+
+def _put(array: Array, value: Array, i: Int[Array, ""]) -> Array:
+    return lax.dynamic_update_index_in_dim(array, value.astype(array.dtype), i, 0)
 
 
 class Playing(NamedTuple):
@@ -43,6 +52,17 @@ class Played(NamedTuple):
     health: dict[str, Float[Array, "block *lanes"]]
     #: The draws of the last round, where they are repeated.
     draws: Float[Array, "draws parameters *lanes"] | None
+
+    def with_round(
+        self,
+        i: Int[Array, ""],
+        arm: Int[Array, "*lanes"],
+        health: dict[str, Float[Array, "*lanes"]],
+        draws: Float[Array, "draws parameters *lanes"] | None,
+    ) -> "Played":
+        """The same with round i of the block."""
+        recorded = {name: _put(self.health[name], value, i) for name, value in health.items()}
+        return Played(_put(self.arms, arm, i), recorded, draws)
 
 
 class Window(NamedTuple):
@@ -106,15 +126,6 @@ class Beginner(eqx.Module):
         return settled(testbed, first), strongly_typed(playing), of_chains(first.agent)
 
 
-# As `array[i]` and `array.at[i].set(value)`, without the code for negative indices.
-def _row(array: Array, i: Int[Array, ""]) -> Array:
-    return lax.dynamic_index_in_dim(array, i, 0, keepdims=False)
-
-
-def _put(array: Array, value: Array, i: Int[Array, ""]) -> Array:
-    return lax.dynamic_update_index_in_dim(array, value.astype(array.dtype), i, 0)
-
-
 class Player(eqx.Module):
     """Plays rounds of a block; a module, so that equal ones share their program."""
 
@@ -131,8 +142,6 @@ class Player(eqx.Module):
         ahead: RoundNoise,
         window: Window,
     ) -> tuple[Playing, Played]:
-        chains, arms = self.spec.layout.chains, self.spec.arms
-
         # Traced once: here for the shape of a draw, below for the loop.
         @functools.partial(jax.jit, inline=True)
         def drawn(policy: Policy, key: AnyKey, state: Any) -> tuple[Any, Any]:
@@ -142,14 +151,8 @@ class Player(eqx.Module):
         def one_round(i: Int[Array, ""], carry: tuple[Playing, Played]) -> tuple[Playing, Played]:
             (state, diverged_at, seen), record = carry
             t = window.first + i
-
-            def this_round(array: Array) -> Array:
-                # What settings of a sweep share is there once per seed.
-                row = _row(array, i)
-                return lanes.tile(row, chains // row.shape[-1]) if chains else row
-
-            context = this_round(block.contexts)
-            noise = completed(jax.tree.map(this_round, ahead), self.needs, keys, t)
+            context, rewards, ahead_now = self._of_round((block.contexts, block.rewards, ahead), i)
+            noise = completed(ahead_now, self.needs, keys, t)
             draws = record.draws
             if draws is None:
                 state = policy.draw(noise.draw, state)
@@ -161,39 +164,49 @@ class Player(eqx.Module):
 
                 state, draws = lax.fori_loop(0, window.draws, again, (state, draws))
             arm = policy.choose(noise.choose, state, context)
-            lost = (arm < 0) | (arm >= arms)
+            lost = (arm < 0) | (arm >= self.spec.arms)
             arm = jnp.where(lost, 0, arm)
-            reward = lanes.pick(this_round(block.rewards), lanes.one_hot(arm, arms))
+            reward = lanes.pick(rewards, lanes.one_hot(arm, self.spec.arms))
             state = policy.update(state, context, arm, reward)
             if seen is not None:
                 seen = seen.add(*models.played(self.spec, context, arm), reward)
             report = policy.report(state)
             broken = (lost | ~report.finite) & (diverged_at < 0)
-            health = {
-                name: _put(record.health[name], value, i) for name, value in report.health.items()
-            }
             playing = Playing(state, jnp.where(broken, t + 1, diverged_at), seen)
-            return playing, Played(_put(record.arms, arm, i), health, draws)
+            return playing, record.with_round(i, arm, report.health, draws)
 
-        def blank() -> Played:
-            length, shape = len(block.rewards), self.spec.lanes
-            report = jax.eval_shape(policy.report, playing.state)
-            draws = None
-            if self.repeats_draws:
-                theta, _ = jax.eval_shape(drawn, policy, keys, playing.state)
-                draws = jnp.zeros((REPEATED_DRAWS, *theta.shape), theta.dtype)
-            return Played(
-                arms=jnp.zeros((length, *shape), jnp.int32),
-                health={
-                    name: jnp.zeros((length, *value.shape), value.dtype)
-                    for name, value in report.health.items()
-                },
-                draws=draws,
-            )
-
+        draw = functools.partial(drawn, policy, keys) if self.repeats_draws else None
+        record = self._blank(policy, playing.state, len(block.rewards), draw)
         last = window.offset + window.rounds
-        playing, record = lax.fori_loop(window.offset, last, one_round, (playing, blank()))
+        playing, record = lax.fori_loop(window.offset, last, one_round, (playing, record))
         return strongly_typed(playing), record
+
+    def _of_round(self, arrays: Any, i: Int[Array, ""]) -> Any:
+        """Round i of arrays whose first axis are the rounds of a block, for every chain."""
+        chains = self.spec.layout.chains
+
+        def one(array: Array) -> Array:
+            # What settings of a sweep share is there once per seed.
+            row = _row(array, i)
+            return lanes.tile(row, chains // row.shape[-1]) if chains else row
+
+        return jax.tree.map(one, arrays)
+
+    def _blank(self, policy: Policy, state: Any, length: int, draw: Any) -> Played:
+        """The record of no rounds; `draw` draws parameters, where draws are repeated."""
+        report = jax.eval_shape(policy.report, state)
+        draws = None
+        if draw is not None:
+            theta, _ = jax.eval_shape(draw, state)
+            draws = jnp.zeros((REPEATED_DRAWS, *theta.shape), theta.dtype)
+        return Played(
+            arms=jnp.zeros((length, *self.spec.lanes), jnp.int32),
+            health={
+                name: jnp.zeros((length, *value.shape), value.dtype)
+                for name, value in report.health.items()
+            },
+            draws=draws,
+        )
 
 
 def repeated_draws(

@@ -33,11 +33,11 @@ from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.notices import print_notice
 from feelgood.core.policy import Policy
 from feelgood.core.testbed import Testbed
-from feelgood.engine.checkpoints import Checkpoints, CheckpointsOfChains
 from feelgood.engine.compiling import in_own_precision
-from feelgood.engine.group import Finished, GroupRun
+from feelgood.engine.group import GroupOutcome, GroupRun
 from feelgood.engine.lifting import for_lanes, stack_settings
 from feelgood.engine.plan import Group, Plan, make_plan
+from feelgood.engine.resuming import Checkpoints, CheckpointsOfChains
 from feelgood.engine.threads import in_threads
 from feelgood.engine.watching import Watch
 
@@ -115,7 +115,7 @@ def simulate(
         checkpoints = CheckpointsOfChains(checkpoints, plan.groups)
     stacked, swept = stack_settings(settings)
 
-    def run_group(index: int, advance: Callable[[int], None]) -> Finished:
+    def run_group(index: int, advance: Callable[[int], None]) -> GroupOutcome:
         group = plan.groups[index]
         policy = _of_group(stacked, swept, plan, group)
         run = GroupRun(plan, testbed, policy, [seeds[i] for i in group.seeds], rounds)
@@ -147,7 +147,7 @@ def _of_group(stacked: Policy, swept: Sequence[bool], plan: Plan, group: Group) 
 
 def _gather(
     groups: Sequence[Group],
-    finished: list[Finished],
+    finished: list[GroupOutcome],
     settings: int,
     seeds: int,
     compile_s: float,

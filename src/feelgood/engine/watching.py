@@ -9,7 +9,7 @@ from jaxtyping import Float
 from feelgood.core.policy import Policy
 from feelgood.engine.loop import Playing
 from feelgood.numerics.keys import AnyKey
-from feelgood.targets.history import Stats
+from feelgood.targets.sums import Stats
 
 
 @runtime_checkable

@@ -23,13 +23,13 @@ from feelgood.engine.loop import repeated_draws
 from feelgood.engine.results import PosteriorAlong
 from feelgood.engine.simulation import Outcome
 from feelgood.numerics.keys import AnyKey, fold_in
-from feelgood.posterior.chains import draws_parameters
+from feelgood.posterior.chains import draws_linear_parameters
 from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
+from feelgood.posterior.matched_settings import PRECISION, has_truth, noise_of
 from feelgood.posterior.measure_rows import MEASURES, MeasureRow
 from feelgood.posterior.measures import measure
-from feelgood.posterior.settings import PRECISION, has_truth, noise_of
-from feelgood.targets.history import Stats
+from feelgood.targets.sums import Stats
 
 #: Batches of a chain's draws, and draws per batch.
 BATCHES, BATCH = 20, 10
@@ -178,7 +178,7 @@ def measurable(policy: Policy, testbed: str, problem: Testbed) -> bool:
     A testbed or a loss without an exact posterior is refused.
     """
     require_linear(testbed, problem)
-    if not draws_parameters(policy, problem.spec):
+    if not draws_linear_parameters(policy, problem.spec):
         return False
     require_normal(policy, problem.spec)
     return True

@@ -127,7 +127,7 @@ class _Learner(eqx.Module):
 
 def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
     """Refuse an agent that draws no parameters of a linear model."""
-    if not draws_parameters(policy, spec):
+    if not draws_linear_parameters(policy, spec):
         raise FeelgoodError(
             f"'{agent}' draws no parameters of a linear model, so it has no posterior: "
             "name a Thompson agent such as lints or lmcts."
@@ -135,7 +135,7 @@ def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
 
 
 @in_own_precision
-def draws_parameters(policy: Policy, spec: Spec) -> bool:
+def draws_linear_parameters(policy: Policy, spec: Spec) -> bool:
     """Whether an agent draws the parameters of a linear model for this problem."""
     report = jax.eval_shape(lambda key: policy.report(policy.init(key, spec)), generator.key(0))
     drawn = report.parameters

@@ -6,7 +6,8 @@ from jaxtyping import Array, Float, Int
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.targets.bonus import FeelGood
-from feelgood.targets.history import Theta, Value, contract, row_scores, total_of
+from feelgood.targets.history import contract, row_scores, total_of
+from feelgood.targets.sums import Theta, Value
 
 #: Up to this many arms comparisons are written out; above it they are reductions.
 WRITTEN_OUT = 16
@@ -25,7 +26,7 @@ def highest(scores: Float[Array, "arms *any"]) -> Float[Array, "*any"]:
 def best_arm(
     scores: Float[Array, "arms *any"],
 ) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
-    """The largest score and the first arm that has it (one-hot)."""
+    """The largest score and the first arm that has it (one-onehot)."""
     best = highest(scores)
     if len(scores) > WRITTEN_OUT:
         return best, lanes.one_hot(first_arm(scores, best), len(scores))
@@ -69,6 +70,6 @@ def rows_bonus(
         weights = (bonus.slope(best) * valid)[None]
         gradient = contract(weights, chosen)
     else:
-        best, hot = best_arm(scores)
-        gradient = contract(hot * (bonus.slope(best) * valid), contexts)
+        best, onehot = best_arm(scores)
+        gradient = contract(onehot * (bonus.slope(best) * valid), contexts)
     return total_of(bonus.phi(best), valid), gradient

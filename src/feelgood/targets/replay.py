@@ -15,15 +15,9 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.numerics.lanes import Unbatched
-from feelgood.targets.history import (
-    SMALLEST_ROOM,
-    is_full,
-    piece_window,
-    sizes_up_to,
-    smallest_size,
-    unless_lost,
-)
 from feelgood.targets.networks import Network
+from feelgood.targets.random_batches import batch_window
+from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size, unless_lost
 
 
 class Batch(NamedTuple):
@@ -111,9 +105,9 @@ class Replay(eqx.Module):
             counts=jnp.ones(index.shape),
         )
 
-    def piece(self, number: Int[Array, ""], size: int) -> Batch:
-        """A piece of the history, see `random_piece`; rounds read beside it count 0."""
-        first, counts = piece_window(number, self.filled, size, self.capacity)
+    def batch(self, number: Int[Array, ""], size: int) -> Batch:
+        """A batch of the history, see `random_batch`; rounds read beside it count 0."""
+        first, counts = batch_window(number, self.filled, size, self.capacity)
 
         def take(store: Array) -> Array:
             return lax.dynamic_slice_in_dim(store, first, len(counts))

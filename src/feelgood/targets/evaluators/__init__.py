@@ -11,7 +11,7 @@ from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.evaluators.accelerator import Columns, Products
-from feelgood.targets.evaluators.base import Evaluator
+from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.evaluators.full import FullPass
 from feelgood.targets.evaluators.pruned import Pruned
 from feelgood.targets.evaluators.subsampled import Subsampled

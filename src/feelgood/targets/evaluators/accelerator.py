@@ -9,7 +9,8 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.evaluators.full import FullPass
-from feelgood.targets.history import Rows, Theta, Value
+from feelgood.targets.history import Rows
+from feelgood.targets.sums import Theta, Value
 
 
 class Columns(FullPass):
@@ -31,9 +32,9 @@ class Columns(FullPass):
         return ()
 
     def evaluate(
-        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Any]:
-        del luck
+        del uniform
         dim, arms = theta.shape[:2]
         group = (self.spec.layout.settings, theta.shape[2] // self.spec.layout.settings)
         by_seed = theta.reshape(dim, arms, *group)[..., None]
@@ -115,9 +116,9 @@ class Products(FullPass):
         return bonus, rows.slice(0, rows.capacity).valid
 
     def evaluate(
-        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Any]:
-        del luck
+        del uniform
         bonus, valid = self._parts(rows)
         best, winner = self._best(memo, theta)
         seeds, _, room = best.shape
@@ -128,9 +129,9 @@ class Products(FullPass):
         return value.T.reshape(-1), gradient.T.reshape(theta.shape), memo
 
     def value(
-        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
-        del luck
+        del uniform
         bonus, valid = self._parts(rows)
         best, _ = self._best(memo, theta)
         return jnp.sum(bonus.phi(best) * valid, axis=-1).T.reshape(-1), memo

@@ -6,8 +6,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from feelgood.targets.best_arms import WRITTEN_OUT, highest, rows_bonus
-from feelgood.targets.evaluators.base import Evaluator
-from feelgood.targets.history import Chunk, Rows, Theta, Value, row_scores, total_of
+from feelgood.targets.evaluators.evaluator import Evaluator
+from feelgood.targets.history import Chunk, Rows, row_scores, total_of
+from feelgood.targets.sums import Theta, Value
 
 
 class FullPass(Evaluator):
@@ -17,9 +18,9 @@ class FullPass(Evaluator):
         return ()
 
     def evaluate(
-        self, memo: tuple[()], rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: tuple[()], rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, tuple[()]]:
-        del luck
+        del uniform
 
         def of_chunk(chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
             assert chunk.contexts is not None
@@ -31,9 +32,9 @@ class FullPass(Evaluator):
         return value, gradient, memo
 
     def value(
-        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
-        del luck
+        del uniform
 
         def of_chunk(chunk: Chunk, theta: Theta) -> Value:
             assert chunk.contexts is not None

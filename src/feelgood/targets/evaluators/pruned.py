@@ -17,17 +17,10 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.targets.best_arms import best_arm, rows_bonus
-from feelgood.targets.evaluators.base import Evaluator
-from feelgood.targets.history import (
-    SMALLEST_ROOM,
-    Rows,
-    Theta,
-    Value,
-    contract,
-    row_scores,
-    sizes_up_to,
-    smallest_size,
-)
+from feelgood.targets.evaluators.evaluator import Evaluator
+from feelgood.targets.history import Rows, contract, row_scores
+from feelgood.targets.room import SMALLEST_ROOM, sizes_up_to, smallest_size
+from feelgood.targets.sums import Theta, Value
 
 #: Contexts that are settled at a time when an anchor is set.
 CHUNK = SMALLEST_ROOM
@@ -97,9 +90,9 @@ class Pruned(Evaluator):
         return super().most(memo, rows) - memo.offset
 
     def evaluate(
-        self, memo: Anchored, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Anchored, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Anchored]:
-        del luck
+        del uniform
         distance = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0))
         memo = memo._replace(
             centre=memo.centre + RECENT * (theta - memo.centre),
@@ -155,15 +148,15 @@ class Pruned(Evaluator):
             contexts = chunk.contexts
             assert contexts is not None
             scores = row_scores(self.spec, anchor, contexts)
-            best, hot = best_arm(scores)
+            best, onehot = best_arm(scores)
             length = jnp.sqrt(jnp.sum(contexts * contexts, axis=0))
-            own = jnp.sum(hot * radius[:, None], axis=0)
+            own = jnp.sum(onehot * radius[:, None], axis=0)
             leads = best - scores - (own + radius[:, None]) * length
-            clear = jnp.all((leads > 0) | (hot > 0), axis=0)
+            clear = jnp.all((leads > 0) | (onehot > 0), axis=0)
             # φ must be straight over all values that the best score can take.
             straight = jnp.abs(self.bonus.b - best) > own * length + self.bonus.bend()
             settled = (clear & straight).astype(jnp.float32) * chunk.valid
-            weights = hot * (self.bonus.slope(best) * settled)
+            weights = onehot * (self.bonus.slope(best) * settled)
             active = chunk.valid * (1.0 - settled)
             # Active columns first; what follows them is overwritten by the next chunk.
             order = jnp.argsort(-active, stable=True)

@@ -9,8 +9,10 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from feelgood.targets.best_arms import rows_bonus
-from feelgood.targets.evaluators.base import Evaluator
-from feelgood.targets.history import Rows, Theta, Value, piece_length, random_piece
+from feelgood.targets.evaluators.evaluator import Evaluator
+from feelgood.targets.history import Rows
+from feelgood.targets.random_batches import batch_length, random_batch
+from feelgood.targets.sums import Theta, Value
 
 
 class Batched(NamedTuple):
@@ -24,7 +26,7 @@ class Batched(NamedTuple):
 class Subsampled(Evaluator):
     """Unbiased: ∇B(θ₀) + (n/B) Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)], θ₀ where the round began.
 
-    The batch is a random piece of the history for every evaluation; see `history.random_piece`.
+    Every evaluation draws a batch of consecutive rounds; see `random_batches.random_batch`.
     Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
     """
 
@@ -47,20 +49,20 @@ class Subsampled(Evaluator):
 
     def begin(self, memo: Batched, rows: Rows, theta: Theta) -> Batched:
         inner = self.inner.begin(memo.inner, rows, theta)
-        no_luck = jnp.zeros((0, *theta.shape[2:]))
-        _, gradient, inner = self.inner.evaluate(inner, rows, theta, no_luck)
+        no_uniforms = jnp.zeros((0, *theta.shape[2:]))
+        _, gradient, inner = self.inner.evaluate(inner, rows, theta, no_uniforms)
         return Batched(inner=self.inner.end(inner), start=theta, gradient=gradient)
 
     def evaluate(
-        self, memo: Batched, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Batched, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Batched]:
-        piece, weight = random_piece(luck[0], rows.filled, self.batch)
+        number, weight = random_batch(uniform[0], rows.filled, self.batch)
 
         def change(longest: int | None) -> Callable[[], Theta]:
-            """Σ_piece [∇φ_i(θ) − ∇φ_i(θ₀)] for a piece of at most so many rounds; None: any."""
+            """Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)] for a batch of at most so many rounds; None: any."""
 
             def of_piece() -> Theta:
-                chunk = rows.piece(piece, self.batch, longest)
+                chunk = rows.batch(number, self.batch, longest)
                 assert chunk.contexts is not None
                 _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
                 _, there = rows_bonus(
@@ -70,10 +72,10 @@ class Subsampled(Evaluator):
 
             return of_piece
 
-        if piece.ndim:
+        if number.ndim:
             total = change(None)()
-        else:  # only the last piece may be longer than a batch
-            longer = piece_length(piece, rows.filled, self.batch) > self.batch
+        else:  # only the last one may be longer
+            longer = batch_length(number, rows.filled, self.batch) > self.batch
             total = lax.cond(longer, change(None), change(self.batch))
         no_value = jnp.full(theta.shape[2:], jnp.nan)
         return no_value, memo.gradient + weight * total, memo

@@ -8,7 +8,8 @@ from jaxtyping import Array, Float
 
 from feelgood.core.spec import Spec
 from feelgood.targets.bonus import FeelGood
-from feelgood.targets.history import Rows, Theta, Value
+from feelgood.targets.history import Rows
+from feelgood.targets.sums import Theta, Value
 
 
 class Evaluator(eqx.Module):
@@ -47,15 +48,15 @@ class Evaluator(eqx.Module):
 
     @abstractmethod
     def evaluate(
-        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Any]:
         """Σ φ (up to a constant that is fixed within a round), its gradient, and the new memo."""
 
     def value(
-        self, memo: Any, rows: Rows, theta: Theta, luck: Float[Array, "draws *lanes"]
+        self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
         """Σ φ alone, and the new memo."""
-        value, _, memo = self.evaluate(memo, rows, theta, luck)
+        value, _, memo = self.evaluate(memo, rows, theta, uniform)
         return value, memo
 
     def most(self, memo: Any, rows: Rows) -> Value:
