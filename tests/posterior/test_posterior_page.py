@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from grids import slow_but
-from made_up import made_up, small_analysis
+from made_up import made_up, measured, small_analysis
 
 from feelgood import FeelgoodError, cli
 from feelgood.posterior import Analysis
