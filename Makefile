@@ -47,6 +47,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 # One worker a core. Each takes files from top to bottom, because a file's tests share fixtures and
 # programs; one that has nothing left takes over half of what another still has.
@@ -85,5 +86,5 @@ lock:
 
 clean:
 	rm -rf $(VENV) .venv-lock $(BENCH_VENV) results-demo build dist
-	rm -rf .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find src tests bench showdown torture -type d -name __pycache__ -prune -exec rm -rf {} +

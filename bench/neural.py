@@ -28,7 +28,8 @@ import numpy as np
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.core.protocols import AGENTS, Testbed
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import Testbed
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Classification
 

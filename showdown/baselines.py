@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from feelgood.api.challenges import FILE
-from feelgood.api.running import TESTBEDS, resolve_variants
+from feelgood.core.testbed import TESTBEDS
+from feelgood.engine.building import resolve_variants
 from showdown.keeping import Kept, read
 
 #: The studies whose agents are baselines, by whose settings they have.

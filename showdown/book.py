@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 
-from feelgood.report.drawing import Chart
+from feelgood.report.rendering import Chart
 from showdown.shelf import Shelf
 
 #: Folder of the figures, beside the pages.

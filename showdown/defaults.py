@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import regret_interval
-from feelgood.stats.statistics import Ranking, common_seeds, compute_of, rank_across, values_at
+from feelgood.report.aggregates import regret_interval
+from feelgood.report.chain_costs import chain_cost
+from feelgood.report.ranking import common_seeds, values_at
+from feelgood.stats.ranks import Ranking, rank_across
 from showdown import posterior
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
@@ -216,7 +218,7 @@ def _alike(groups: dict[str, dict[str, AgentResult]], best: Sequence[str]) -> li
 
 
 def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:
-    return sum(compute_of(group[agent]).seconds for group in groups.values())
+    return sum(chain_cost(group[agent]).seconds for group in groups.values())
 
 
 def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
@@ -226,7 +228,7 @@ def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
     if len(devices) > 1:
         return ""
     rounds = sum(r.rounds for r in runs)
-    gradients = [compute_of(r).gradients for r in runs]
+    gradients = [chain_cost(r).gradients for r in runs]
     known = [g for g in gradients if g is not None]
     tail = f" and {sum(known) / rounds:.0f} gradients" if len(known) == len(runs) else ""
     micro = number(1e6 * _seconds(groups, agent) / rounds)
@@ -277,5 +279,5 @@ def _costs(results: Sequence[AgentResult], ranking: Ranking) -> str:
 
 
 def _cost(r: AgentResult) -> str:
-    seconds = compute_of(r).seconds / r.rounds
+    seconds = chain_cost(r).seconds / r.rounds
     return f"{number(1e6 * seconds)} ({enumeration(devices_of([r]))})"

@@ -12,13 +12,9 @@ import numpy as np
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
-from feelgood.stats.statistics import (
-    Estimate,
-    PairedDifference,
-    common_seeds,
-    compare,
-    values_at,
-)
+from feelgood.report.ranking import common_seeds, compare_results, values_at
+from feelgood.stats.intervals import Estimate
+from feelgood.stats.pairs import PairedDifference
 
 #: Fewer common seeds than this say nothing.
 FEWEST_SEEDS = 5
@@ -80,7 +76,7 @@ def effect(label: str, changed: AgentResult | None, base: AgentResult | None) ->
     if changed is None or base is None:
         return Effect(label, changed, base, None, None, "not run")
     try:
-        difference, better = compare(changed, base, level=LEVEL)
+        difference, better = compare_results(changed, base, level=LEVEL)
     except FeelgoodError:
         return Effect(label, changed, base, None, None, "no seed in common")
     why = ""

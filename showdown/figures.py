@@ -5,8 +5,10 @@ from typing import Any
 
 import altair as alt
 
+from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import Chart, figures, regret_interval
+from feelgood.report.aggregates import regret_interval
+from feelgood.report.rendering import Chart
 from showdown.effects import Effect
 
 
@@ -28,7 +30,7 @@ def scatter(
         if value > 0 and regret.value > 0:
             values = {"x": value, "regret": regret.value, "high": regret.high}
             values["low"] = max(regret.low, regret.value / 10)
-            rows.append({"agent": name} | {k: figures(v) for k, v in values.items()})
+            rows.append({"agent": name} | {k: rounded(v) for k, v in values.items()})
     base = alt.Chart(alt.InlineData(values=rows))
     log = alt.Scale(type="log", nice=False, padding=16)
     across = alt.X("x:Q", title=title, scale=log, axis=alt.Axis(format=form, tickCount=6))
@@ -56,7 +58,7 @@ def bonus_chart(effects: Sequence[Effect]) -> Chart:
         ends = {"ratio": e.difference.mean, "low": e.difference.low, "high": e.difference.high}
         rows.append(
             {"testbed": e.changed.testbed, "lam": f"{e.changed.settings['lam']:g}"}
-            | {k: figures(max(1.0 + v / unit, 0.05)) for k, v in ends.items()}
+            | {k: rounded(max(1.0 + v / unit, 0.05)) for k, v in ends.items()}
         )
     order = sorted({row["lam"] for row in rows}, key=float)
     testbeds = list(dict.fromkeys(row["testbed"] for row in rows))

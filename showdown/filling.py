@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.report.matching import run_key
+from feelgood.engine.results import run_key
 from feelgood.studies import Cell, Study, read_study
 from showdown import keeping
 

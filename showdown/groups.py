@@ -6,10 +6,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.paper.tables import TITLES
-from feelgood.report import charts
-from feelgood.report.tables import Comparison, Verdict, to_markdown
-from feelgood.stats.statistics import rank_results
+from feelgood.paper.published_rows import TITLES
+from feelgood.report.charts.curves import regret_curves
+from feelgood.report.charts.final import final_intervals
+from feelgood.report.charts.published import beside_published
+from feelgood.report.published_comparisons import PublishedComparison, PublishedVerdict
+from feelgood.report.published_tables import to_markdown
+from feelgood.report.ranking import rank_results
 from showdown.book import Book, items, section
 from showdown.effects import FEWEST_SEEDS, enumeration
 from showdown.published import comparisons, share_sentence, unexplained
@@ -70,8 +73,8 @@ def group_page(book: Book, group: Group) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _table(found: Sequence[Comparison], table: str) -> str:
-    if all(c.verdict is Verdict.NOT_RUN for c in found):
+def _table(found: Sequence[PublishedComparison], table: str) -> str:
+    if all(c.verdict is PublishedVerdict.NOT_RUN for c in found):
         return f"`feelgood reproduce {table}`: none of its {len(found)} numbers was run."
     return f"`feelgood reproduce {table}`\n\n" + to_markdown(found, TITLES[table]).strip()
 
@@ -86,7 +89,7 @@ def _at_paper(book: Book, group: Group) -> list[AgentResult]:
     return list(out.values())
 
 
-def _in_main(comparison: Comparison, group: Group) -> bool:
+def _in_main(comparison: PublishedComparison, group: Group) -> bool:
     """Whether it is in the table of all agents on one of the group's testbeds, at "β = 10³"."""
     published = comparison.row.published
     tables = ("main", "wheel", "neural-cumulative", "neuralts-cumulative")
@@ -110,7 +113,9 @@ def _rankings(book: Book, group: Group) -> list[str]:
             sentences.append(f"{testbed}, agents at the paper's settings: {ranking.verdict}")
         if alike := _alike(own):
             sentences.append(f"{testbed}, the same regret on every seed: {'; '.join(alike)}.")
-    run = {c.row.testbed for c in comparisons(book.shelf) if c.verdict is not Verdict.NOT_RUN}
+    run = {
+        c.row.testbed for c in comparisons(book.shelf) if c.verdict is not PublishedVerdict.NOT_RUN
+    }
     absent = [t for t in group.testbeds if t not in run]
     return [*sentences, f"Not run: {enumeration(absent)}."] if absent else sentences
 
@@ -136,18 +141,18 @@ def _figures(book: Book, group: Group) -> list[str]:
                 f"{group.name}-published",
                 "Ours beside the published, mean ± standard deviation; faint where the two cannot "
                 "be compared.",
-                lambda: charts.beside_published(beside),
+                lambda: beside_published(beside),
             ),
             book.figure(
                 f"{group.name}-curves",
                 "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds. Agents "
                 f"with more than {FAR:g} times the lowest regret are left out, and smoothed ones.",
-                lambda: charts.regret_curves(_near(results)),
+                lambda: regret_curves(_near(results)),
             ),
             book.figure(
                 f"{group.name}-final",
                 "Mean final regret with its 95 % interval, and single seeds.",
-                lambda: charts.final_intervals(results, log_x=True),
+                lambda: final_intervals(results, log_x=True),
             ),
         )
     ]

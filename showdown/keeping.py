@@ -1,4 +1,4 @@
-"""Results in small: one Parquet file a testbed, one row a seed, curves thinned to a few rounds.
+"""Results in small: one Parquet file per testbed, one row per seed, curves at a few rounds.
 
 Regrets are kept in full; curves and diagnostics to a few significant digits. What comes back is an
 `AgentResult`, so that everything that works on the results of a run works on these.
@@ -17,9 +17,17 @@ import pyarrow.parquet as pq
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.parquet import read_parquet
-from feelgood.engine.results import AgentResult, PosteriorAlong
-from feelgood.report.matching import run_key
-from feelgood.stats.statistics import compute_of
+from feelgood.engine import schema
+from feelgood.engine.columns import SHOWDOWN, arrow_columns, measured_fields, measured_rows
+from feelgood.engine.results import (
+    AgentResult,
+    has_field,
+    in_fields,
+    key_of,
+    run_key,
+)
+from feelgood.engine.schema import Axes
+from feelgood.report.chain_costs import chain_cost
 
 #: Rounds of a curve that are kept, and significant digits of curves and of diagnostics.
 POINTS, CURVE_DIGITS, HEALTH_DIGITS = 30, 4, 3
@@ -28,45 +36,33 @@ MEASURES = ("acceptance", "gradients")
 #: Where and with what a seed was run.
 ORIGIN = ("device", "feelgood", "jax", "commit")
 
-_NUMBERS = pa.list_(pa.float32())
-SCHEMA = pa.schema(
-    [
-        ("testbed", pa.string()),
-        ("testbed_settings", pa.string()),
-        ("agent", pa.string()),
-        ("settings", pa.string()),
-        ("rounds", pa.int64()),
-        ("seed", pa.int64()),
-        ("final_regret", pa.float64()),
-        ("simple_regret", pa.float64()),
-        ("best_arm_rate", pa.float64()),
-        ("diverged_at", pa.int64()),
-        ("ess", pa.float32()),
-        ("curve_rounds", pa.list_(pa.int64())),
-        ("curve_regret", _NUMBERS),
-        ("health", pa.list_(pa.struct([("measure", pa.string()), ("values", _NUMBERS)]))),
-        ("posterior_rounds", pa.list_(pa.int64())),
-        (
-            "posterior",
-            pa.list_(
-                pa.struct([("measure", pa.string()), ("values", _NUMBERS), ("expected", _NUMBERS)])
-            ),
-        ),
-        ("compile_s", pa.float64()),
-        ("run_s", pa.float64()),
-        *((name, pa.string()) for name in ORIGIN),
-        ("studies", pa.list_(pa.string())),
-        ("numbers", pa.list_(pa.int32())),
-    ]
-)
+#: Which run a row belongs to.
+_RUN = ("testbed", "testbed_settings", "agent", "settings")
 Row = dict[str, Any]
+
+
+def file_schema() -> pa.Schema:
+    """The columns of a file."""
+    return pa.schema(
+        [
+            *((name, pa.string()) for name in _RUN),
+            ("rounds", pa.int64()),
+            ("seed", pa.int64()),
+            *arrow_columns(SHOWDOWN),
+            ("compile_s", pa.float64()),
+            ("run_s", pa.float64()),
+            *((name, pa.string()) for name in ORIGIN),
+            ("studies", pa.list_(pa.string())),
+            ("numbers", pa.list_(pa.int32())),
+        ]
+    )
 
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
     """A result with the studies that ask for it and the published numbers it stands beside.
 
-    `numbers` are positions in `feelgood.paper.published.all_published()`, from 0.
+    `numbers` are positions in `feelgood.paper.published_numbers.all_published()`, from 0.
     """
 
     result: AgentResult
@@ -83,56 +79,47 @@ class Kept:
 
 
 def to_rows(kept: Kept) -> list[Row]:
-    """One row a seed."""
+    """One row per seed."""
     r = kept.result
-    picked = _picked(len(r.curve_rounds))
-    health = {m: _thinned(r.health[m], r.curve_rounds, picked) for m in MEASURES if m in r.health}
     common = {
         "testbed": r.testbed,
         "testbed_settings": json.dumps(dict(r.testbed_settings), sort_keys=True),
         "agent": r.agent,
         "settings": json.dumps(dict(r.settings), sort_keys=True),
         "rounds": r.rounds,
-        "curve_rounds": r.curve_rounds[picked].tolist(),
         # Measuring takes time that is not the agent's.
         "compile_s": r.compile_s / len(r.seeds) if r.posterior is None else None,
-        "run_s": compute_of(r).seconds if r.posterior is None else None,
+        "run_s": chain_cost(r).seconds if r.posterior is None else None,
         "studies": list(kept.studies),
         "numbers": list(kept.numbers),
         **{name: r.provenance.get(name) for name in ORIGIN},
     }
-    return [
-        common
-        | {
-            "seed": seed,
-            "final_regret": _number(r.final_regret[i]),
-            "simple_regret": _number(r.simple_regret[i]),
-            "best_arm_rate": _number(r.best_arm_rate[i]),
-            "diverged_at": int(r.diverged_at[i]) if r.diverged_at[i] >= 0 else None,
-            "ess": _number(r.ess[i]),
-            "curve_regret": _few(r.curve[i, picked], CURVE_DIGITS),
-            "health": [
-                {"measure": name, "values": _few(values[i], HEALTH_DIGITS)}
-                for name, values in health.items()
-            ],
-            **_posterior(r.posterior, i),
-        }
-        for i, seed in enumerate(r.seeds)
-    ]
+    measured = zip(r.seeds, measured_rows(in_small(r), SHOWDOWN), strict=True)
+    return [common | {"seed": seed} | row for seed, row in measured]
 
 
-def _posterior(along: PosteriorAlong | None, i: int) -> Row:
-    if along is None:
-        return {"posterior_rounds": None, "posterior": None}
-    measures = [
-        {
-            "measure": name,
-            "values": _few(values[i], CURVE_DIGITS),
-            "expected": _few(along.expected[name][i], CURVE_DIGITS),
-        }
-        for name, values in along.value.items()
-    ]
-    return {"posterior_rounds": along.rounds.tolist(), "posterior": measures}
+def in_small(result: AgentResult) -> AgentResult:
+    """The same with fewer points and fewer digits of what goes along the run."""
+    rounds, picked = result.curve_rounds, _picked(len(result.curve_rounds))
+    values: dict[str, Any] = {}
+    for quantity in schema.QUANTITIES:
+        every = values[quantity.name] = result.values_of(quantity)
+        if quantity.axes is Axes.POINT:
+            values[quantity.name] = _few(every[:, picked], CURVE_DIGITS)
+        if quantity.axes is Axes.DIAGNOSTIC:
+            values[quantity.name] = {
+                name: _few(_thinned(every[name], rounds, picked), HEALTH_DIGITS)
+                for name in MEASURES
+                if name in every
+            }
+    posterior = result.posterior and dataclasses.replace(
+        result.posterior,
+        value={k: _few(v, CURVE_DIGITS) for k, v in result.posterior.value.items()},
+        expected={k: _few(v, CURVE_DIGITS) for k, v in result.posterior.expected.items()},
+    )
+    return dataclasses.replace(
+        result, **in_fields(values), curve_rounds=rounds[picked], posterior=posterior
+    )
 
 
 def _picked(count: int) -> np.ndarray:
@@ -148,13 +135,10 @@ def _thinned(values: np.ndarray, rounds: np.ndarray, picked: np.ndarray) -> np.n
     return sums / np.add.reduceat(widths, starts)
 
 
-def _few(values: np.ndarray, digits: int) -> list[float | None]:
-    """Few significant digits; NaN becomes null."""
-    return [float(f"{v:.{digits}g}") if np.isfinite(v) else None for v in values]
-
-
-def _number(value: Any) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _few(values: np.ndarray, digits: int) -> np.ndarray:
+    """The same to a few significant digits."""
+    few = [float(f"{v:.{digits}g}") for v in values.reshape(-1)]
+    return np.array(few, np.float64).reshape(values.shape)
 
 
 def write(folder: Path, rows: Iterable[Row]) -> list[Path]:
@@ -169,15 +153,14 @@ def write(folder: Path, rows: Iterable[Row]) -> list[Path]:
     written = []
     for testbed, own in by_testbed.items():
         path = folder / f"{testbed}.parquet"
-        table = pa.Table.from_pylist(own, schema=SCHEMA)
+        table = pa.Table.from_pylist(own, schema=file_schema())
         pq.write_table(table, path, compression="zstd", compression_level=19)
         written.append(path)
     return written
 
 
 def _order(row: Row) -> tuple[Any, ...]:
-    names = ("testbed", "testbed_settings", "agent", "settings", "rounds", "seed")
-    return tuple(row[name] for name in names)
+    return tuple(row[name] for name in (*_RUN, "rounds", "seed"))
 
 
 # Reading -------------------------------------------------------------------------------------
@@ -186,9 +169,12 @@ def _order(row: Row) -> tuple[Any, ...]:
 def read_rows(folder: Path) -> list[Row]:
     """All rows of the folder."""
     rows: list[Row] = []
+    # Files of earlier versions lack numbers that came later.
+    later = {quantity.column for quantity in schema.QUANTITIES if not has_field(quantity)}
+    required = [name for name in file_schema().names if name not in later]
     for file in sorted(folder.glob("*.parquet")):
         table = read_parquet(file.read_bytes())
-        absent = [name for name in SCHEMA.names if name not in table.column_names]
+        absent = [name for name in required if name not in table.column_names]
         if absent:
             raise FeelgoodError(
                 f"{file} has no column '{absent[0]}', so that it is no file of these results: "
@@ -201,9 +187,7 @@ def read_rows(folder: Path) -> list[Row]:
 def key_of_row(row: Mapping[str, Any]) -> str:
     """`run_key` of the result that the row belongs to."""
     settings, testbed_settings = json.loads(row["settings"]), json.loads(row["testbed_settings"])
-    return json.dumps(
-        [row["testbed"], testbed_settings, row["agent"], settings, row["rounds"]], sort_keys=True
-    )
+    return key_of(row["testbed"], testbed_settings, row["agent"], settings, row["rounds"])
 
 
 def read(folder: Path) -> list[Kept]:
@@ -218,11 +202,6 @@ def from_rows(rows: Sequence[Row]) -> Kept:
     """The result that `to_rows` wrote, or several parts of it with different seeds."""
     rows = sorted(rows, key=lambda row: row["seed"])
     first = rows[0]
-    measures = [entry["measure"] for entry in first["health"]]
-
-    def column(name: str) -> np.ndarray:
-        return _array([row[name] for row in rows])
-
     result = AgentResult(
         agent=first["agent"],
         testbed=first["testbed"],
@@ -230,45 +209,17 @@ def from_rows(rows: Sequence[Row]) -> Kept:
         testbed_settings=json.loads(first["testbed_settings"]),
         rounds=first["rounds"],
         seeds=tuple(row["seed"] for row in rows),
-        final_regret=column("final_regret"),
-        simple_regret=column("simple_regret"),
-        best_arm_rate=column("best_arm_rate"),
-        arm_counts=np.zeros((len(rows), 0), np.int64),
-        curve_rounds=np.array(first["curve_rounds"], np.int64),
-        curve=np.stack([_array(row["curve_regret"]) for row in rows]),
-        health={
-            name: np.stack([_array(row["health"][k]["values"]) for row in rows])
-            for k, name in enumerate(measures)
-        },
-        ess=column("ess"),
-        diverged_at=np.array(
-            [-1 if row["diverged_at"] is None else row["diverged_at"] for row in rows], np.int64
-        ),
-        compile_s=float(column("compile_s").sum()),
-        run_s=float(column("run_s").sum()),
-        posterior=_read_posterior(rows),
+        **measured_fields(rows, SHOWDOWN),
+        compile_s=_sum(row["compile_s"] for row in rows),
+        run_s=_sum(row["run_s"] for row in rows),
         provenance={name: _all_of(row[name] for row in rows) for name in ORIGIN},
     )
     return Kept(result, tuple(first["studies"]), tuple(first["numbers"]))
 
 
-def _read_posterior(rows: Sequence[Row]) -> PosteriorAlong | None:
-    if any(row["posterior"] is None for row in rows):
-        return None
-    measures = [entry["measure"] for entry in rows[0]["posterior"]]
-
-    def part(name: str) -> dict[str, np.ndarray]:
-        return {
-            measure: np.stack([_array(row["posterior"][k][name]) for row in rows])
-            for k, measure in enumerate(measures)
-        }
-
-    rounds = np.array(rows[0]["posterior_rounds"], np.int64)
-    return PosteriorAlong(rounds=rounds, value=part("values"), expected=part("expected"), error={})
-
-
-def _array(values: Sequence[float | None]) -> np.ndarray:
-    return np.array([np.nan if v is None else v for v in values], np.float64)
+def _sum(seconds: Iterable[float | None]) -> float:
+    """NaN where one is not known."""
+    return float(np.array([np.nan if s is None else s for s in seconds]).sum())
 
 
 def _all_of(values: Iterable[str | None]) -> str:

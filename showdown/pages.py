@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from feelgood.report.charts import regret_curves
-from feelgood.report.drawing import render
+from feelgood.report.charts.curves import regret_curves
+from feelgood.report.rendering import render
 from showdown import asking, defaults, groups, posterior, published, questions
 from showdown.asking import Asked
 from showdown.book import Book, items, section

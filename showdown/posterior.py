@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.statistics import Estimate, average_ranks, bootstrap
+from feelgood.stats.intervals import Estimate, bootstrap
+from feelgood.stats.rank_correlation import rank_coefficients
 from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS, effect, number, signed, summary
 from showdown.figures import scatter
@@ -106,7 +107,7 @@ def _rank_sentence(where: str, here: Sequence[AgentResult], measure: str, name: 
     regret = np.stack([r.final_regret[p] for r, p in zip(here, places, strict=True)])
     value = np.stack([measured(r, measure)[p] for r, p in zip(here, places, strict=True)])
     whole = np.isfinite(regret).all(axis=0) & np.isfinite(value).all(axis=0)
-    each = [_rank_correlation(regret[:, i], value[:, i]) for i in np.flatnonzero(whole)]
+    each = [rank_coefficients(regret[:, i], value[:, i])[0] for i in np.flatnonzero(whole)]
     mean = bootstrap(np.array(each, np.float64))
     return (
         f"{where}, over {len(here)} settings: {_connection(mean, name)}; rank correlation "
@@ -120,10 +121,6 @@ def _connection(mean: Estimate, name: str) -> str:
     if mean.low > 0:
         return f"larger {name} goes with larger regret"
     return f"larger {name} goes with smaller regret" if mean.high < 0 else "no connection is seen"
-
-
-def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.corrcoef(average_ranks(a), average_ranks(b))[0, 1])
 
 
 def nearest_sentences(runs: Sequence[AgentResult]) -> list[str]:

@@ -3,9 +3,14 @@
 import functools
 from collections.abc import Mapping, Sequence
 
-from feelgood.paper.published import all_published
-from feelgood.paper.tables import TITLES, to_row
-from feelgood.report.tables import LEVEL, Comparison, Verdict, compare_row
+from feelgood.paper.published_numbers import all_published
+from feelgood.paper.published_rows import TITLES, to_row
+from feelgood.report.published_comparisons import (
+    ROW_LEVEL,
+    PublishedComparison,
+    PublishedVerdict,
+    compare_row,
+)
 from showdown.book import Book, grid, items, section
 from showdown.effects import number
 from showdown.shelf import Shelf, unsmoothed
@@ -14,7 +19,7 @@ NO_REASON = "no reason is known"
 
 
 @functools.lru_cache(maxsize=4)
-def comparisons(shelf: Shelf) -> tuple[Comparison, ...]:
+def comparisons(shelf: Shelf) -> tuple[PublishedComparison, ...]:
     """One for each of the published numbers, in the paper's order."""
     return tuple(
         compare_row(to_row(published), shelf.by_number.get(i, "it has not been run"))
@@ -22,39 +27,40 @@ def comparisons(shelf: Shelf) -> tuple[Comparison, ...]:
     )
 
 
-def counted(found: Sequence[Comparison]) -> dict[Verdict, int]:
+def counted(found: Sequence[PublishedComparison]) -> dict[PublishedVerdict, int]:
     """How many have which verdict."""
-    return {v: sum(c.verdict is v for c in found) for v in Verdict}
+    return {v: sum(c.verdict is v for c in found) for v in PublishedVerdict}
 
 
-def share_sentence(found: Sequence[Comparison]) -> str:
+def share_sentence(found: Sequence[PublishedComparison]) -> str:
     """How many of the comparable numbers agree."""
     counts = counted(found)
-    comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+    comparable = counts[PublishedVerdict.AGREES] + counts[PublishedVerdict.DIFFERS]
     if not comparable:
         return (
             f"None of {len(found)} published numbers was compared: "
-            f"{counts[Verdict.NOT_COMPARABLE]} cannot be, for the reasons below the tables, and "
-            f"{counts[Verdict.NOT_RUN]} were not run."
+            f"{counts[PublishedVerdict.NOT_COMPARABLE]} cannot be, for the reasons below the "
+            f"tables, and {counts[PublishedVerdict.NOT_RUN]} were not run."
         )
     unknown = sum(c.reason == NO_REASON for c in found)
     reasons = f"{unknown} of them for no known reason" if unknown else "each for a possible reason"
     return (
         f"Of {len(found)} published numbers {comparable} were compared: {_share(counts)}, "
-        f"{counts[Verdict.DIFFERS]} differ, {reasons}. {counts[Verdict.NOT_COMPARABLE]} cannot be "
-        f"compared, {counts[Verdict.NOT_RUN]} were not run."
+        f"{counts[PublishedVerdict.DIFFERS]} differ, {reasons}. "
+        f"{counts[PublishedVerdict.NOT_COMPARABLE]} cannot be compared, "
+        f"{counts[PublishedVerdict.NOT_RUN]} were not run."
     )
 
 
-def _share(counts: Mapping[Verdict, int]) -> str:
-    comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
-    return f"{counts[Verdict.AGREES]} agree ({100 * counts[Verdict.AGREES] / comparable:.0f} %)"
+def _share(counts: Mapping[PublishedVerdict, int]) -> str:
+    agree = counts[PublishedVerdict.AGREES]
+    return f"{agree} agree ({100 * agree / (agree + counts[PublishedVerdict.DIFFERS]):.0f} %)"
 
 
-def _without_smoothed(found: Sequence[Comparison]) -> str:
+def _without_smoothed(found: Sequence[PublishedComparison]) -> str:
     """The same without agents that repeat others."""
     counts = counted([c for c in found if unsmoothed(c.row.agent) is None])
-    comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+    comparable = counts[PublishedVerdict.AGREES] + counts[PublishedVerdict.DIFFERS]
     if not comparable:
         return ""
     return (
@@ -66,21 +72,21 @@ def _without_smoothed(found: Sequence[Comparison]) -> str:
 FAMILIES = ("linear", "logistic", "wheel")
 
 
-def _family(comparison: Comparison) -> str:
+def _family(comparison: PublishedComparison) -> str:
     name = comparison.row.testbed.split("-")[0]
     return name if name in FAMILIES else "data sets"
 
 
-def _by_family(found: Sequence[Comparison]) -> str:
+def _by_family(found: Sequence[PublishedComparison]) -> str:
     """How many agree, and how many cannot be compared, in each family."""
     agree, refused = [], []
     for family in (*FAMILIES, "data sets"):
         counts = counted([c for c in found if _family(c) == family])
-        comparable = counts[Verdict.AGREES] + counts[Verdict.DIFFERS]
+        comparable = counts[PublishedVerdict.AGREES] + counts[PublishedVerdict.DIFFERS]
         if comparable:
             agree.append(f"{family} {_share(counts)} of {comparable}")
-        if counts[Verdict.NOT_COMPARABLE]:
-            refused.append(f"{family} {counts[Verdict.NOT_COMPARABLE]}")
+        if counts[PublishedVerdict.NOT_COMPARABLE]:
+            refused.append(f"{family} {counts[PublishedVerdict.NOT_COMPARABLE]}")
     parts = [f"By family: {', '.join(agree)}."] if agree else []
     parts += [f"Not comparable are: {', '.join(refused)}."] if refused else []
     return " ".join(parts)
@@ -94,13 +100,13 @@ def reproduction(book: Book) -> str:
         own = [c for c in found if c.row.published.table == name]
         rows.append([f"`{name}`", str(len(own)), *(str(n) for n in counted(own).values())])
     rows.append(["all", str(len(found)), *(str(n) for n in counted(found).values())])
-    header = ("table", "numbers", *(v.value for v in Verdict))
+    header = ("table", "numbers", *(v.value for v in PublishedVerdict))
     return section(
         "Which published numbers could be reproduced?",
         " ".join(
             filter(None, [share_sentence(found), _by_family(found), _without_smoothed(found)])
         ),
-        f"Welch's test of equal means at level {LEVEL:g} for each number: [how to read the "
+        f"Welch's test of equal means at level {ROW_LEVEL:g} for each number: [how to read the "
         "verdicts](../verdicts.md). Where regrets scatter widely, means far apart may agree. A "
         "number that stands in several tables counts in each. Where the paper leaves settings open "
         "or contradicts itself, [the reading](../reproducing.md) is the one that fits its numbers. "
@@ -110,7 +116,7 @@ def reproduction(book: Book) -> str:
     )
 
 
-def unexplained(found: Sequence[Comparison]) -> str:
+def unexplained(found: Sequence[PublishedComparison]) -> str:
     """The rows that differ without a reason."""
     lines = [
         f"`{c.row.published.table}`, {c.row.testbed}, {c.row.label}, "

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.report import charts
-from feelgood.stats.statistics import bootstrap, compute_of
+from feelgood.report.chain_costs import chain_cost
+from feelgood.report.charts.sweep import sweep_charts
+from feelgood.stats.intervals import bootstrap
 from showdown.book import Book, folded, grid, items, section
 from showdown.effects import (
     MANY,
@@ -165,7 +166,7 @@ def _bonus_part(book: Book, title: str, about: str, studies: Sequence[str], figu
     sentences = [summary(name, own) for name, own in _grouped(effects, _whose).items()]
     drawn = [r for r in book.shelf.of(*studies) if _has_bonus(r)]
     image = book.figure(
-        figure, f"Mean final regret over λ, {title.lower()}.", lambda: charts.sweep_charts(drawn)
+        figure, f"Mean final regret over λ, {title.lower()}.", lambda: sweep_charts(drawn)
     )
     return section(
         title, about, items(sentences), image, folded("All pairs", table(effects)), depth=3
@@ -255,7 +256,7 @@ def _cap(book: Book) -> str:
             free = [t for t in book.shelf.twins(r, r.agent, ("b",)) if t.settings["b"] == 1000]
             caps.append(effect(settings_text(r, ("lam", "b")), r, free[0] if free else None))
     image = book.figure(
-        "cap", "Mean final regret over λ and b on linear-20.", lambda: charts.sweep_charts(runs)
+        "cap", "Mean final regret over λ and b on linear-20.", lambda: sweep_charts(runs)
     )
     return section(
         "The cap b",
@@ -485,7 +486,7 @@ def compute(book: Book) -> str:
         return section("How does regret go with compute?", NOT_RUN)
     rows = []
     for r in results:
-        cost, mean = compute_of(r), bootstrap(np.asarray(r.final_regret, np.float64))
+        cost, mean = chain_cost(r), bootstrap(np.asarray(r.final_regret, np.float64))
         rows.append(
             [
                 f"`{r.agent}`",
@@ -503,7 +504,7 @@ def compute(book: Book) -> str:
         "Mean final regret against gradient evaluations of a chain on linear-20, one point a "
         "number of steps, with 95 % intervals.",
         lambda: scatter(
-            [(r.agent, compute_of(r).gradients or 0.0, r) for r in results],
+            [(r.agent, chain_cost(r).gradients or 0.0, r) for r in results],
             "gradient evaluations of a chain, logarithmic",
             connect=True,
             form="~s",

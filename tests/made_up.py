@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.engine.metrics import curve_grid
 from feelgood.engine.results import AgentResult, PosteriorAlong
+from feelgood.engine.tally import curve_grid
 from feelgood.posterior import MEASURES, Analysis, analyse
 
 CLOSED_FORM = ("lints", "linucb", "epsgreedy")

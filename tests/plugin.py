@@ -20,29 +20,26 @@ class Copycat(Policy):
 
     optimism: Number = setting(5.0, "what an untried arm is thought to pay", low=-100, high=100)
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+    def init(self, key: Any, spec: Spec) -> Any:
         return jnp.full(spec.arms, self.optimism)
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.argmax(state), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.argmax(state)
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         return state.at[arm].set(reward)
-
-    def probe(self, state: Any) -> Any:
-        return state.sum()
 
 
 @AGENTS.register("tortoise")
 class Tortoise(Copycat):
     """The same, after a long think."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
         started = os.environ.get("FEELGOOD_TEST_STARTED")
         if started:
             Path(started).touch()
         thought = jax.lax.fori_loop(0, 1_000_000, lambda i, x: jnp.cos(x), context.sum())
-        return jnp.argmax(state + 0 * thought), state
+        return jnp.argmax(state + 0 * thought)
 
 
 @TESTBEDS.register("seesaw")

@@ -9,7 +9,7 @@ import pyarrow.compute
 
 from feelgood.core.parquet import read_parquet
 from feelgood.studies import Store, read_study
-from feelgood.studies.store import PROVENANCE
+from feelgood.studies.cells import PROVENANCE
 
 
 def arrays(file: Path) -> dict[str, pa.Table]:

@@ -19,13 +19,14 @@ from toys import Coins
 
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, setting
-from feelgood.agents import LinTS, LinUCB, Uniform
-from feelgood.api import checking
-from feelgood.api.checking import PROBLEMS, AgentCase
+from feelgood.agents import LinUCB, Uniform
+from feelgood.api import check_agents, check_settings, check_testbeds, checking
+from feelgood.api.agent_case import PROBLEMS, AgentCase
+from feelgood.api.check_agent_kinds import check_agent_kinds
+from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.registry import Entry
 from feelgood.core.spec import Number
 from feelgood.engine.environment import environment
-from feelgood.engine.lifting import has_method
 from feelgood.numerics import lanes
 from feelgood.testbeds import Linear, Wheel
 
@@ -88,50 +89,34 @@ def case(name: str) -> AgentCase:
 )
 def test_shapes_and_kinds(name: str, problem: str) -> None:
     """Of what every function returns; nothing is compiled, so that every name is quick."""
-    assert list(checking.check_kinds(case(name), problem)) == []
+    assert list(check_agent_kinds(case(name), problem)) == []
 
 
 @EVERY_PLAY
 def test_some_rounds_are_played(name: str, problem: str) -> None:
-    assert list(checking.check_play(case(name), problem)) == []
+    assert list(check_agents.check_play(case(name), problem)) == []
 
 
 @EVERY_PLAY
 def test_a_live_decision_is_that_of_the_same_chain_among_lanes(name: str, problem: str) -> None:
-    assert list(checking.check_live(case(name), problem)) == []
+    assert list(check_agents.check_live(case(name), problem)) == []
 
 
 @EVERY_PLAY
 def test_chains_do_not_touch_each_other(name: str, problem: str) -> None:
     """The same program with other neighbours: bit for bit the same chain."""
-    assert list(checking.check_apart(case(name), problem)) == []
+    assert list(check_agents.check_apart(case(name), problem)) == []
 
 
 @EVERY_AGENT
 def test_functions_are_pure(name: str) -> None:
-    assert list(checking.check_pure(case(name), "disjoint")) == []
-
-
-def twins() -> list[Any]:
-    """The agents for which the engine calls something else than `act`; the quick ones first."""
-    out = []
-    for param in agents():
-        name, policy = param.values[0], AGENTS[param.values[0]].build()
-        if has_method(policy, "noise") or has_method(policy, "arm_of_draw"):
-            slow = name.startswith("blackjax") and not param.marks
-            out.append(pytest.param(name, marks=pytest.mark.slow) if slow else param)
-    return out
-
-
-@pytest.mark.parametrize("name", twins())
-def test_what_is_called_instead_of_act_decides_alike(name: str) -> None:
-    assert list(checking.check_twins(case(name), "disjoint")) == []
+    assert list(check_agents.check_pure(case(name), "disjoint")) == []
 
 
 @pytest.mark.parametrize("name", AGENTS.names(more=True))
 def test_number_settings_are_array_leaves(name: str) -> None:
     """Another value is another leaf of the same program."""
-    assert list(checking.check_leaves(case(name))) == []
+    assert list(check_agents.check_leaves(case(name))) == []
 
 
 def sweeps() -> list[Any]:
@@ -141,7 +126,7 @@ def sweeps() -> list[Any]:
 
 @pytest.mark.parametrize("name", sweeps())
 def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
-    assert list(checking.check_sweep(case(name), "disjoint")) == []
+    assert list(check_agents.check_sweep(case(name), "disjoint")) == []
 
 
 # ---- testbeds -------------------------------------------------------------------------------
@@ -151,8 +136,8 @@ def test_a_sweep_is_one_program_and_equals_separate_runs(name: str) -> None:
 @pytest.mark.parametrize("name", covering(TESTBEDS.names(), lambda name: {FAMILY_OF[name]}))
 def test_testbed_shapes_and_kinds(name: str) -> None:
     testbed = built(TESTBEDS[name])
-    assert list(checking.check_testbed_kinds(testbed)) == []
-    assert list(checking.check_testbed_rounds(testbed)) == []
+    assert list(check_testbeds.check_testbed_kinds(testbed)) == []
+    assert list(check_testbeds.check_testbed_rounds(testbed)) == []
     for x in environment(testbed, [0, 1], 4):
         assert len(np.unique(x, axis=0)) > 1 or name.startswith("wheel"), "rounds must differ"
 
@@ -164,7 +149,7 @@ def settings(name: str) -> set[frozenset[str]]:
 
 @pytest.mark.parametrize("name", covering(TESTBEDS.names(), settings))
 def test_testbed_functions_are_pure(name: str) -> None:
-    assert list(checking.check_testbed_pure(built(TESTBEDS[name]))) == []
+    assert list(check_testbeds.check_testbed_pure(built(TESTBEDS[name]))) == []
 
 
 # ---- settings of both -----------------------------------------------------------------------
@@ -172,13 +157,13 @@ def test_testbed_functions_are_pure(name: str) -> None:
 
 @EVERY_ENTRY
 def test_documented(entry: Entry[Any]) -> None:
-    assert list(checking.check_documented(entry)) == []
+    assert list(check_settings.check_documented(entry)) == []
 
 
 @EVERY_ENTRY
 def test_bounds_are_declared_and_enforced(entry: Entry[Any]) -> None:
     built(entry)
-    assert list(checking.check_bounds(entry)) == []
+    assert list(check_settings.check_bounds(entry)) == []
 
 
 # ---- what is broken is found ----------------------------------------------------------------
@@ -189,21 +174,18 @@ class Sound(Policy):
 
     width: Number = setting(0.5, "size of the noise", low=0.0, high=10.0)
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+    def init(self, key: Any, spec: Spec) -> Any:
         return {"sum": jnp.zeros(spec.arms), "plays": jnp.ones(spec.arms)}
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
         means = state["sum"] / state["plays"]
-        return jnp.argmax(means + self.width * jax.random.normal(key, means.shape)), state
+        return jnp.argmax(means + self.width * jax.random.normal(noise, means.shape))
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         return {
             "sum": state["sum"].at[arm].add(reward),
             "plays": state["plays"].at[arm].add(1.0),
         }
-
-    def probe(self, state: Any) -> Any:
-        return jnp.sum(state["sum"])
 
 
 class Careless(Sound):
@@ -215,31 +197,30 @@ class Careless(Sound):
 class Impure(Sound):
     """Takes its noise from numpy while it is traced."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        noise = np.random.default_rng().normal(size=state["sum"].shape)
-        return jnp.argmax(state["sum"] + noise.astype(np.float32)), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        drawn = np.random.default_rng().normal(size=state["sum"].shape)
+        return jnp.argmax(state["sum"] + drawn.astype(np.float32))
 
 
 class FloatArm(Sound):
     """Its arm is no whole number."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.float32(1.0), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.float32(1.0)
 
 
 class LongArm(Sound):
     """Its arm has an axis."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.zeros(1, jnp.int32), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.zeros(1, jnp.int32)
 
 
 class OneTooMany(Sound):
     """Counts arms from 1."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        arm, state = Sound.act(self, key, state, context)
-        return arm + 1, state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return Sound.choose(self, noise, state, context) + 1
 
 
 class Growing(Sound):
@@ -257,24 +238,38 @@ class Renamed(Sound):
 
 
 class NoNumber(Sound):
-    """Its probe is NaN from the start."""
+    """Says from the start that it has diverged."""
 
-    def probe(self, state: Any) -> Any:
-        return jnp.nan * jnp.sum(state["sum"])
-
-
-class WideProbe(Sound):
-    """Its probe has one entry per arm."""
-
-    def probe(self, state: Any) -> Any:
-        return state["sum"]
+    def report(self, state: Any) -> Any:
+        return Report(finite=jnp.isfinite(jnp.nan * jnp.sum(state["sum"])))
 
 
-class OnlyAct(Sound):
-    """Returns the arm alone."""
+class WideReport(Sound):
+    """Its report has one entry per arm."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.int32(0)
+    def report(self, state: Any) -> Any:
+        return Report(finite=jnp.isfinite(state["sum"]))
+
+
+class LongReport(Sound):
+    """Its parameters are not those of the model."""
+
+    def report(self, state: Any) -> Any:
+        return Report(finite=jnp.ones((), bool), parameters=jnp.zeros(1))
+
+
+class ArmAndState(Sound):
+    """Returns the state beside the arm."""
+
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.int32(0), state
+
+
+class Forgetful(Sound):
+    """Loses a field when it draws."""
+
+    def draw(self, noise: Any, state: Any) -> Any:
+        return {"sum": state["sum"]}
 
 
 class Crashing(Sound):
@@ -287,52 +282,47 @@ class Crashing(Sound):
 class Gossip(Policy):
     """Plays what the average chain likes."""
 
-    laned = True
+    def init(self, key: Any, spec: Spec) -> Any:
+        return jnp.zeros((spec.arms, *spec.lanes))
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
-        return jnp.zeros((spec.arms, *shape))
-
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        noise = lanes.normal(key, state.shape[0])
-        liked = state + noise + (jnp.mean(state, axis=-1, keepdims=True) if state.ndim > 1 else 0)
-        return jnp.argmax(liked, axis=0), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        drawn = lanes.normal(noise, state.shape[0])
+        liked = state + drawn + (jnp.mean(state, axis=-1, keepdims=True) if state.ndim > 1 else 0)
+        return jnp.argmax(liked, axis=0)
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         return state + reward * lanes.one_hot(arm, state.shape[0])
 
-    def probe(self, state: Any) -> Any:
-        return jnp.sum(state, axis=0)
+    def report(self, state: Any) -> Any:
+        return Report(finite=jnp.isfinite(jnp.sum(state, axis=0)))
+
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(layout="lanes")
 
 
-class TwoMinds(LinTS):
-    """Decides otherwise than it acts."""
+class Greedy(Sound):
+    """Asks for random numbers that do not exist."""
 
-    def noise(self, key: Any, spec: Spec) -> Any:
-        return -LinTS.noise(self, key, spec)
-
-
-class HalfAhead(Sound):
-    """Draws its numbers ahead and does not use them."""
-
-    def noise(self, key: Any, spec: Spec) -> Any:
-        return jax.random.normal(key, (spec.arms,))
+    def noise(self, spec: Spec) -> Any:
+        return Needs(choose=-1)
 
 
 BROKEN: dict[type[Policy], str] = {
     Careless: "the setting 'width' is not documented",
     Impure: "its functions are not pure",
-    FloatArm: "returns an arm of type float32: use a whole number",
+    FloatArm: "returns float32: return the arm, a whole number",
     LongArm: r"returns an arm of shape \(1,\): it must be \(\)",
-    OneTooMany: "act plays arm [34] of [34]",
+    OneTooMany: "choose plays arm [34] of [34]",
     Growing: r"update .* turns float32\[3\] of the state into float32\[4\]",
     Renamed: "update .* returns a state of another structure",
-    NoNumber: "probe is nan after 12 healthy rounds",
-    WideProbe: r"probe .* returns float32\[3\]",
-    OnlyAct: "act .* returns int32: return the arm and the state",
+    NoNumber: "report says after 12 healthy rounds that the chain is not finite",
+    WideReport: r"report .* has bool\[3\] as finite",
+    LongReport: r"report .* has float32\[1\] as parameters: it must be \(6,\)",
+    ArmAndState: "choose .* returns tuple: return the arm",
+    Forgetful: "draw .* returns a state of another structure",
     Crashing: "update .* fails with KeyError",
     Gossip: "a chain depends on its neighbours|a live decision differs",
-    TwoMinds: "decide with the numbers of noise plays other arms",
-    HalfAhead: "noise and decide belong together",
+    Greedy: "noise .* returns .* use a Needs of 'key' or whole numbers",
 }
 
 
@@ -350,8 +340,8 @@ def test_a_broken_agent_is_found_out(agent: type[Policy]) -> None:
 
 def test_all_that_is_wrong_with_settings_is_named() -> None:
     case = checking.entry_of(Careless, AGENTS, Policy, "agent", "lints")
-    found = [*checking.check_documented(case), *checking.check_bounds(case)]
-    found += checking.check_leaves(AgentCase(case))
+    found = [*check_settings.check_documented(case), *check_settings.check_bounds(case)]
+    found += check_agents.check_leaves(AgentCase(case))
     assert found == [
         "the first line of its documentation is '': write one sentence, with its full stop, which "
         "'feelgood list' shows.",
@@ -365,7 +355,7 @@ def test_all_that_is_wrong_with_settings_is_named() -> None:
 def test_a_sound_agent_passes_as_class_object_and_name() -> None:
     report = feelgood.check_agent(Sound)
     assert not report and list(report) == []
-    assert repr(report) == "Sound: all 15 checks passed."
+    assert repr(report) == "Sound: all 13 checks passed."
     assert not feelgood.check_agent(Uniform(), testbed=PROBLEMS["disjoint"])
     assert not feelgood.check_agent("uniform", testbed="linear-5")
 
@@ -445,7 +435,7 @@ def test_a_sound_testbed_passes_as_class_object_and_name() -> None:
 class Duck:
     """No agent and no testbed."""
 
-    act: int = 0
+    choose: int = 0
 
 
 @pytest.mark.parametrize("given", [None, 3, Duck, Duck(), "linucb2", int, Linear, LinUCB])

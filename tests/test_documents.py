@@ -164,14 +164,21 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-def test_a_file_in_the_package_is_all_that_a_new_agent_needs(tmp_path: Path) -> None:
+def test_a_file_in_the_package_is_all_that_a_new_thing_needs(tmp_path: Path) -> None:
     """The pages' files, put into a copy of the package, are listed; nothing else is touched."""
     package = tmp_path / "feelgood"
     shutil.copytree(Path(feelgood.__file__).parent, package)
-    for page, kind in (("adding-an-agent.md", "agents"), ("adding-a-testbed.md", "testbeds")):
+    for page, kind in (
+        ("adding-an-agent.md", "agents"),
+        ("adding-a-testbed.md", "testbeds"),
+        ("adding-a-dataset.md", "data"),
+    ):
         first = next(s for s in snippets(ROOT / "docs" / page) if s.title)
         assert first.title is not None
         (package / kind / first.title).write_text(first.text)
     listed = execute([sys.executable, "-m", "feelgood", "list"], tmp_path)
     assert "boltzmann" in listed.split()
     assert "bumps" in listed.split()
+    assert "tiles" in listed.split()
+    data = execute([sys.executable, "-m", "feelgood", "data", "list"], tmp_path)
+    assert "four tiles (made up)" in data

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, PosteriorAlong
-from feelgood.paper.published import all_published
-from feelgood.stats.statistics import compute_of
+from feelgood.paper.published_numbers import all_published
+from feelgood.report.chain_costs import chain_cost
 from feelgood.studies import Store, plan_cells, read_study
 from showdown import (
     asking,
@@ -213,7 +213,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     places = np.searchsorted(grid, back.curve_rounds)
     np.testing.assert_allclose(back.curve, whole.curve[:, places], rtol=1e-3)
     assert set(back.health) == {"gradients", "acceptance"}
-    ours, theirs = compute_of(back), compute_of(whole)
+    ours, theirs = chain_cost(back), chain_cost(whole)
     assert ours.gradients == pytest.approx(theirs.gradients, rel=2e-3)
     assert ours.seconds == pytest.approx(theirs.seconds)
     assert back.provenance["device"] == "abacus"
@@ -222,7 +222,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     back = keeping.read(tmp_path)[0].result
     assert back.posterior is not None
     np.testing.assert_allclose(back.posterior.value["bias"], along.value["bias"], rtol=1e-3)
-    assert np.isnan(compute_of(back).seconds), "measuring takes time that is not the agent's"
+    assert np.isnan(chain_cost(back).seconds), "measuring takes time that is not the agent's"
 
 
 STUDY = 'table = "main"\ntestbeds = ["linear-20"]\nagents = ["lints", "lmcts"]\nrounds = {rounds}\n'
@@ -327,7 +327,7 @@ def test_measures_come_from_one_run_and_seconds_from_the_other(tmp_path: Path) -
         (kept,) = keeping.read(folder)
         assert kept.studies == ("measured", "plain")
         assert kept.result.posterior is not None
-        assert compute_of(kept.result).seconds == pytest.approx(0.2), order
+        assert chain_cost(kept.result).seconds == pytest.approx(0.2), order
 
 
 def test_labels_stay_where_the_data_are_not(

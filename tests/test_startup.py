@@ -62,7 +62,7 @@ def test_a_module_does_not_hide_the_public_name_that_it_shares() -> None:
 
 
 def test_the_registries_are_full_at_the_first_look() -> None:
-    program = "from feelgood.core.protocols import AGENTS, TESTBEDS\n"
+    program = "from feelgood import AGENTS, TESTBEDS\n"
     program += "assert 'lints' in AGENTS and 'linear-20' in TESTBEDS"
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from feelgood import Policy, Spec, Testbed, setting
+from feelgood.core.policy import Hints, Report
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
 
@@ -40,29 +41,27 @@ class Doomed(Policy):
     mark: Number = setting(-1.0, "the first uniform of the chain that breaks")
     round: Number = setting(10.0, "when", low=1.0)
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+    def init(self, key: Any, spec: Spec) -> Any:
         first = lanes.uniform(key, 1)[0]
         return {"doomed": first == self.mark, "count": jnp.zeros(first.shape), "sum": 0 * first}
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.full(state["count"].shape, 2, jnp.int32), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.full(state["count"].shape, 2, jnp.int32)
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         count = state["count"] + 1
         bad = state["doomed"] & (count == self.round)
         return {**state, "count": count, "sum": jnp.where(bad, jnp.nan, state["sum"] + reward)}
 
-    def probe(self, state: Any) -> Any:
-        return state["sum"]
-
-    def health(self, state: Any) -> dict[str, Any]:
-        return {"count": state["count"]}
+    def report(self, state: Any) -> Report:
+        return Report(finite=jnp.isfinite(state["sum"]), health={"count": state["count"]})
 
 
 class LanedDoomed(Doomed):
     """The same, told that it takes lanes as they are."""
 
-    laned = True
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(layout="lanes")
 
 
 class Biased(Policy):
@@ -71,18 +70,15 @@ class Biased(Policy):
     weights: jax.Array
     width: Number = setting(1.0, "size of the noise", low=0.0)
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+    def init(self, key: Any, spec: Spec) -> Any:
         return {"start": jax.random.normal(key, (spec.arms,)), "plays": jnp.zeros(spec.arms)}
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        noise = jax.random.normal(key, self.weights.shape)
-        return jnp.argmax(self.weights + state["start"] + self.width * noise), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        drawn = jax.random.normal(noise, self.weights.shape)
+        return jnp.argmax(self.weights + state["start"] + self.width * drawn)
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         return {**state, "plays": state["plays"].at[arm].add(1.0)}
-
-    def probe(self, state: Any) -> Any:
-        return state["plays"].sum()
 
 
 class Witness(Policy):
@@ -90,20 +86,18 @@ class Witness(Policy):
 
     arm: Number = setting(0.0, "which", low=0.0)
 
-    laned = True
+    def init(self, key: Any, spec: Spec) -> Any:
+        return {"context": jnp.zeros(spec.lanes), "reward": jnp.zeros(spec.lanes)}
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
-        return {"context": jnp.zeros(shape), "reward": jnp.zeros(shape)}
-
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.broadcast_to(self.arm, state["reward"].shape).astype(jnp.int32), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.broadcast_to(self.arm, state["reward"].shape).astype(jnp.int32)
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         axes = tuple(range(context.ndim - reward.ndim))
         return {"context": jnp.sum(context, axis=axes), "reward": reward}
 
-    def probe(self, state: Any) -> Any:
-        return state["reward"]
+    def report(self, state: Any) -> Report:
+        return Report(finite=jnp.isfinite(state["reward"]), health=state)
 
-    def health(self, state: Any) -> dict[str, Any]:
-        return state
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(layout="lanes")

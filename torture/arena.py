@@ -119,14 +119,6 @@ class Done:
 
 def preload() -> None:
     """Import what commands need, so that a forked one starts at once; JAX itself stays idle."""
-    import feelgood
-    import feelgood.api.frames
-    import feelgood.cli.commands
-    import feelgood.posterior.analysis
-    import feelgood.report.page
-    import feelgood.studies.engines.local
-    import feelgood.studies.execute
-    import feelgood.studies.running  # noqa: F401
 
 
 def forked(
@@ -269,15 +261,15 @@ def started(*words: object, cwd: Path, fault: Fault | None = None) -> Done:
 
 def work_here() -> None:
     """In a fork: batches run in the process itself, by the worker's own code."""
-    from feelgood.studies import running, worker
-    from feelgood.studies.batches import Batch
-    from feelgood.studies.engines.base import Engine, Event, Failed, Finished, in_words
+    from feelgood.studies import driver, worker
+    from feelgood.studies.batches import CellBatch
+    from feelgood.studies.engines.base import Engine, Event, Failed, Finished, failure_in_words
 
     class Here(Engine):
         """One batch at a time, in this process."""
 
         def __init__(self, checkpoint_every: float) -> None:
-            self._every, self._batches = checkpoint_every, list[Batch]()
+            self._every, self._batches = checkpoint_every, list[CellBatch]()
 
         @property
         def slots(self) -> int:
@@ -287,7 +279,7 @@ def work_here() -> None:
             self._store = store.resolve()
             return "cpu"
 
-        def submit(self, batch: Batch) -> None:
+        def submit(self, batch: CellBatch) -> None:
             self._batches.append(batch)
 
         def wait(self, seconds: float) -> list[Event]:
@@ -300,7 +292,7 @@ def work_here() -> None:
             try:
                 worker._run(message, lambda **said: None)
             except Exception as error:
-                return [Failed(batch, in_words(error))]
+                return [Failed(batch, failure_in_words(error))]
             return [Finished(batch)]
 
         def stop(self) -> None:
@@ -309,7 +301,7 @@ def work_here() -> None:
     def make(name: str, checkpoint_every: float, **options: Any) -> Engine:
         return Here(checkpoint_every)
 
-    vars(running)["make_engine"] = make
+    vars(driver)["make_engine"] = make
 
 
 def study_run(folder: Path, fault: Fault | None = None, kill_after: float | None = None) -> Done:
@@ -364,7 +356,7 @@ def new_study(folder: Path, text: str = SMALL) -> Path:
 def cells(store: Path) -> dict[str, pa.Table]:
     """Every cell's numbers, without the columns that say when and where."""
     from feelgood.core.parquet import read_parquet
-    from feelgood.studies.store import PROVENANCE
+    from feelgood.studies.cells import PROVENANCE
 
     return {
         file.stem: read_parquet(file.read_bytes()).drop_columns(list(PROVENANCE))

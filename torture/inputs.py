@@ -264,7 +264,7 @@ def _lines() -> Iterator[Case]:
 def _settings() -> Iterator[Case]:
     for pair in BAD_PAIRS:
         yield Case(f"--set {pair[:40]!r}", (*RUN, "--set", pair))
-    from feelgood.core.protocols import AGENTS
+    from feelgood.core.policy import AGENTS
 
     values = ("nan", "-1e400", "{}", "null", '"\u2028"', "[]")
     pairs = [(name, key) for name in AGENTS.names() for key in AGENTS[name].settings]
@@ -584,7 +584,7 @@ def _tables() -> Iterator[Case]:
 
 # ---- plug-ins -------------------------------------------------------------------------------
 
-HEAD = "from feelgood.agents import Uniform\nfrom feelgood.core.protocols import AGENTS, TESTBEDS\n"
+HEAD = "from feelgood.agents import Uniform\nfrom feelgood import AGENTS, TESTBEDS\n"
 AGENT = '@AGENTS.register("{name}")\nclass A{i}(Uniform):\n    """One."""\n'
 
 

@@ -1,5 +1,7 @@
 """The closed-form agents against direct numpy computations in float64."""
 
+import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -7,11 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounds import decide
 from scipy import stats
 
 from feelgood import AGENTS, Policy, Spec
 from feelgood.agents.ridge import RidgeState
-from feelgood.numerics.lanes import LaneKeys
+from feelgood.core.spec import Layout
+from feelgood.numerics.keys import LaneKeys
 
 DISJOINT, SHARED = Spec(arms=3, dim=2), Spec(arms=4, dim=3, shared=True)
 SPECS = pytest.mark.parametrize("spec", [DISJOINT, SHARED], ids=["disjoint", "shared"])
@@ -57,8 +61,10 @@ def features(spec: Spec, context: np.ndarray) -> np.ndarray:
 def over_keys(learned: Learned, context: np.ndarray, count: int = DRAWS) -> np.ndarray:
     """How often each arm is played in one context, over `count` independent keys."""
     keys = jax.random.split(jax.random.key(5), count)
-    act = jax.jit(jax.vmap(lambda k: learned.policy.act(k, learned.state, jnp.asarray(context))[0]))
-    arms = np.asarray(act(keys))
+    policy, state = learned.policy, learned.state
+    spec = getattr(state, "spec", DISJOINT)
+    play = jax.jit(jax.vmap(lambda k: decide(policy, spec, k, state, jnp.asarray(context))[0]))
+    arms = np.asarray(play(keys))
     return np.bincount(arms, minlength=context.shape[-1] if context.ndim > 1 else 3)
 
 
@@ -84,7 +90,7 @@ def test_linucb_plays_the_largest_bound(spec: Spec, alpha: float) -> None:
     rng = np.random.default_rng(1)
     contexts = rng.normal(size=(300, *spec.context_shape)).astype(np.float32)
     key = jax.random.key(0)
-    act = jax.jit(jax.vmap(lambda x: policy.act(key, state, x)[0]))
+    act = jax.jit(jax.vmap(lambda x: decide(policy, spec, key, state, x)[0]))
     arms = np.asarray(act(jnp.asarray(contexts)))
     checked = 0
     for context, arm in zip(contexts, arms, strict=True):
@@ -145,7 +151,10 @@ def test_tabular_epsgreedy_tries_every_arm_then_plays_the_best_average() -> None
     rng = np.random.default_rng(3)
     state = policy.init(jax.random.key(0), DISJOINT)
     rewards: list[list[float]] = [[], [], []]
-    act, update = eqx.filter_jit(policy.act), eqx.filter_jit(policy.update)
+    act, update = (
+        eqx.filter_jit(functools.partial(decide, policy, DISJOINT)),
+        eqx.filter_jit(policy.update),
+    )
     played = []
     for t in range(60):
         context = jnp.asarray(rng.normal(size=2), jnp.float32)
@@ -190,11 +199,12 @@ def test_settings_of_a_sweep_reach_their_own_lanes() -> None:
     policy = AGENTS["epsgreedy"].build()
     swept = eqx.tree_at(lambda p: p.epsilon, policy, jnp.repeat(jnp.asarray([0.0, 1.0]), 3))
     keys = LaneKeys(keys=jax.random.split(jax.random.key(1), 3), settings=2)
-    state = swept.init(keys, DISJOINT, (6,))
+    spec = dataclasses.replace(DISJOINT, layout=Layout(chains=6, settings=2))
+    state = swept.init(keys, spec)
     arms = []
     for t in range(40):
         folded = LaneKeys(keys=jax.random.split(jax.random.key(t), 3), settings=2)
-        arm, state = swept.act(folded, state, jnp.ones((2, 6)))
+        arm, state = decide(swept, spec, folded, state, jnp.ones((2, 6)))
         arms.append(np.asarray(arm))
     never, always = np.stack(arms)[:, :3], np.stack(arms)[:, 3:]
     assert np.all(never == 0), "no data: the greedy arm is the first"

@@ -5,10 +5,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from grids import slow_but
+from rounds import redraw
 
 import feelgood
 from feelgood.agents.blackjax_bridge import SHOWN
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 
 
@@ -57,7 +58,7 @@ def test_nuts_draws_from_the_exact_posterior() -> None:
             jnp.asarray(rewards[t], jnp.float32),
         )
     keys = jax.random.split(jax.random.key(2), chains)
-    draws = np.asarray(jax.jit(jax.vmap(lambda key: policy.redraw(key, state)[0]))(keys))
+    draws = np.asarray(jax.jit(jax.vmap(lambda key: redraw(policy, spec, key, state)[0]))(keys))
     draws = draws.reshape(chains, 5, 2)
     for arm in range(2):
         x, r = contexts[arm::2], rewards[arm::2]

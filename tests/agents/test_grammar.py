@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import pytest
 
 from feelgood import AGENTS, FeelgoodError
-from feelgood.agents.grammar import KERNELS, PAPER_AGENTS, all_names
+from feelgood.agents.grammar import PAPER_AGENTS, all_names
 from feelgood.agents.thompson import Thompson
 from feelgood.core.settings import settings_of
+from feelgood.samplers import KERNELS
 from feelgood.targets.bonus import SmoothedFeelGood
 
 PAPER = [
@@ -152,7 +153,8 @@ def test_bad_settings_are_refused(name: str, setting: str, value: object) -> Non
 
 def test_parts_that_do_not_go_together_are_refused() -> None:
     """Also when an agent is composed by hand."""
-    from feelgood.samplers import MALA, ULMC
+    from feelgood.samplers.mala import MALA
+    from feelgood.samplers.ulmc import ULMC
     from feelgood.targets.bonus import FeelGood
 
     with pytest.raises(FeelgoodError, match="no preconditioned form") as caught:

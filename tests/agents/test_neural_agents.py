@@ -1,5 +1,6 @@
 """Agents with a network: energies, scores and regressions against plain NumPy, and the engine."""
 
+import dataclasses
 import functools
 import itertools
 from typing import Any
@@ -10,20 +11,22 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from grids import covering, slow_but
+from rounds import decide
 
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Spec, simulate
 from feelgood.agents.neural import TrainedState
 from feelgood.agents.neural_design import DesignPolicy
 from feelgood.agents.neural_linear import NeuralLinear
 from feelgood.agents.neural_mcmc import NeuralThompson
-from feelgood.engine.grouping import that_fit
-from feelgood.engine.lifting import Lifted
-from feelgood.engine.memory import chains_that_fit
-from feelgood.paper import preset_settings
-from feelgood.paper.neural import DATASETS
-from feelgood.samplers import LMC, MALA
+from feelgood.core.lookup import preset_settings
+from feelgood.core.spec import Layout
+from feelgood.engine.lifting import for_lanes
+from feelgood.engine.plan import chains_that_fit, that_fit
+from feelgood.paper.network_presets import NETWORK_PRESETS
+from feelgood.samplers.lmc import LMC
+from feelgood.samplers.mala import MALA
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
-from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
+from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch, Replay
 from feelgood.testbeds import Linear
@@ -90,13 +93,13 @@ def test_batches_are_unbiased_exactly(kind: str, likelihood: str) -> None:
     model = energy(BONUSES[kind], likelihood)
     replay = some_rounds(3, model.network)
     theta = model.network.init(jax.random.key(1))[:, None]
-    full = NetworkLandscape(energy=model, data=Memory(replay))
+    full = NetworkTarget(energy=model, data=Memory(replay))
     nothing = jnp.zeros(0)
 
     @jax.jit
     def estimate(index: jax.Array) -> Any:
         batch = replay.gather(index)
-        landscape = NetworkLandscape(energy=model, data=Memory(replay), batches=batch, size=2)
+        landscape = NetworkTarget(energy=model, data=Memory(replay), batches=batch, size=2)
         return landscape.at(jnp.asarray(0)).evaluate(theta, None, nothing)[:2]
 
     pairs = itertools.product(range(3), repeat=2)
@@ -117,7 +120,7 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
     )
     # 2,000 draws: 500 ± 19.4 each; five standard deviations, false alarms below 3e-6.
     assert np.all(np.abs(np.bincount(index, minlength=4) - 500) < 97)
-    landscape = NetworkLandscape(
+    landscape = NetworkTarget(
         energy=policy.energy(SPEC), data=Memory(replay), batches=drawn, size=50
     )
     third = landscape.at(jnp.asarray(2)).batches
@@ -184,7 +187,7 @@ def test_ucb_and_ts_scores(design: str) -> None:
     rng = np.random.default_rng(5)
     state = ucb.reserve(ucb.init(jax.random.key(0), SPEC), 8)
     matrix = 0.5 * np.eye(32 if design == "diagonal" else 4)
-    act = eqx.filter_jit(ucb.act)
+    act = eqx.filter_jit(functools.partial(decide, ucb, SPEC))
     for t in range(6):
         x = rng.normal(size=2).astype(np.float32)
         arm, state = act(jax.random.fold_in(jax.random.key(1), t), state, jnp.asarray(x))
@@ -239,7 +242,10 @@ def test_neural_linear_is_exact_regression_on_frozen_features() -> None:
     assert isinstance(policy, NeuralLinear)
     rng = np.random.default_rng(6)
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
-    act, update = eqx.filter_jit(policy.act), eqx.filter_jit(policy.update)
+    act, update = (
+        eqx.filter_jit(functools.partial(decide, policy, SPEC)),
+        eqx.filter_jit(policy.update),
+    )
     features, rewards = [], []
     for t in range(7):
         x = rng.normal(size=2).astype(np.float32)
@@ -269,7 +275,7 @@ def test_the_network_learns_every_nth_round_only() -> None:
         {"layers": "4", "update_every": 3, "updates": 1, "batch": 4}
     )
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
-    act = jax.jit(lambda k, s: policy.act(k, s, jnp.ones(2)))
+    act = jax.jit(lambda k, s: decide(policy, SPEC, k, s, jnp.ones(2)))
     moved = []
     for t in range(7):
         before = state.chain.theta
@@ -281,8 +287,9 @@ def test_the_network_learns_every_nth_round_only() -> None:
 
 def test_chains_lead_and_what_is_common_is_kept_once() -> None:
     policy = AGENTS["neural-lmcts"].build({"layers": "4"})
-    lifted = Lifted(one=policy, swept=(False,) * len(jax.tree.leaves(policy)))
-    state = lifted.reserve(lifted.init(jax.random.split(jax.random.key(0), 5), SPEC), 10)
+    spec = dataclasses.replace(SPEC, layout=Layout(chains=5))
+    lifted = for_lanes(policy, spec, policy.hints(spec).layout)
+    state = lifted.reserve(lifted.init(jax.random.split(jax.random.key(0), 5), spec), 10)
     assert state.chain.theta.shape == (5, 32, 1)
     assert state.replay.contexts.shape == (5, 512, 4)
     assert state.replay.filled.shape == ()
@@ -335,7 +342,7 @@ def test_kernels_refuse_batches_that_are_not_theirs() -> None:
 @pytest.mark.parametrize("name", NEURAL)
 def test_presets_fit_their_agents(name: str) -> None:
     entry = AGENTS[name]
-    for testbed in (*DATASETS, "digits", "linear-20"):
+    for testbed in (*NETWORK_PRESETS, "digits", "linear-20"):
         values = preset_settings("paper", name, testbed, Spec(arms=2, dim=14), 10_000)
         entry.build({key: value for key, value in values.items() if key in entry.settings})
     adult = preset_settings("paper", name, "adult", Spec(arms=2, dim=14), 10_000)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import feelgood
-from feelgood.engine.results import RunResult
+from feelgood.api.run_result import RunResult
 
 ROUNDS, SEEDS = 10_000, 100
 

@@ -20,7 +20,13 @@ import feelgood
 from feelgood import AGENTS, TESTBEDS, AgentResult, FeelgoodError
 from feelgood.agents import LinUCB, Uniform
 from feelgood.posterior import analyse, analyse_each, calibrate
-from feelgood.stats import statistics
+from feelgood.report.chain_costs import chain_cost, gradient_curve
+from feelgood.report.ranking import common_seeds, compare_results, rank_results, values_at
+from feelgood.stats.intervals import bootstrap
+from feelgood.stats.pairs import paired_difference, probability_better
+from feelgood.stats.ranks import rank, rank_across
+from feelgood.stats.student import t_quantile
+from feelgood.stats.welch import welch, welch_samples
 from feelgood.studies import Store, plan_cells, read_study, run_study
 from feelgood.testbeds import Classification, Linear, Payoffs, Wheel
 
@@ -180,7 +186,7 @@ CALLS: dict[str, Call] = {
     "load": Call(feelgood.load, {}, {"folder": ()}),
     "save": Call(lambda folder: feelgood.RunResult(()).save(folder), {}, {"folder": ()}),
     "welch": Call(
-        statistics.welch,
+        welch,
         {"mean_a": 1.0, "std_a": 1.0, "n_a": 3, "mean_b": 1.0, "std_b": 1.0, "n_b": 3},
         {
             **{name: ("whole", "negative", "fraction", "nan") for name in ("mean_a", "std_b")},
@@ -188,9 +194,9 @@ CALLS: dict[str, Call] = {
             "level": (),
         },
     ),
-    "welch_samples": Call(statistics.welch_samples, VALUES, {"a": LISTS, "b": LISTS, "level": ()}),
+    "welch_samples": Call(welch_samples, VALUES, {"a": LISTS, "b": LISTS, "level": ()}),
     "bootstrap": Call(
-        statistics.bootstrap,
+        bootstrap,
         {"values": np.arange(3.0)},
         {
             "values": LISTS,
@@ -201,35 +207,31 @@ CALLS: dict[str, Call] = {
         },
     ),
     "paired_difference": Call(
-        statistics.paired_difference, VALUES, {"a": (), "b": (), "level": (), "draws": ("whole",)}
+        paired_difference, VALUES, {"a": (), "b": (), "level": (), "draws": ("whole",)}
     ),
-    "probability_better": Call(
-        statistics.probability_better, VALUES, {"a": (), "b": (), "level": ()}
-    ),
-    "rank": Call(statistics.rank, {"values": VALUES}, {"values": (), "level": ()}),
-    "rank_across": Call(
-        statistics.rank_across, {"testbeds": {"t": VALUES}}, {"testbeds": (), "level": ()}
-    ),
-    "common_seeds": Call(statistics.common_seeds, {}, {"results": ()}),
+    "probability_better": Call(probability_better, VALUES, {"a": (), "b": (), "level": ()}),
+    "rank": Call(rank, {"values": VALUES}, {"values": (), "level": ()}),
+    "rank_across": Call(rank_across, {"testbeds": {"t": VALUES}}, {"testbeds": (), "level": ()}),
+    "common_seeds": Call(common_seeds, {}, {"results": ()}),
     "values_at": Call(
-        statistics.values_at,
+        values_at,
         {"result": result(), "seeds": [0]},
         {"result": (), "seeds": ("empty list",), "metric": ()},
     ),
-    "compare": Call(
-        statistics.compare,
+    "compare_results": Call(
+        compare_results,
         {"a": result(), "b": result()},
         {"a": (), "b": (), "metric": (), "level": ()},
     ),
     "rank_results": Call(
-        statistics.rank_results,
+        rank_results,
         {"results": [result()]},
         {"results": (), "names": ("none",), "metric": (), "level": ()},
     ),
-    "compute_of": Call(statistics.compute_of, {}, {"result": ()}),
-    "gradient_curve": Call(statistics.gradient_curve, {}, {"result": ()}),
+    "chain_cost": Call(chain_cost, {}, {"result": ()}),
+    "gradient_curve": Call(gradient_curve, {}, {"result": ()}),
     "t_quantile": Call(
-        statistics.t_quantile,
+        t_quantile,
         {"level": 0.9, "df": 2.0},
         {"level": (), "df": ("whole", "fraction", "nan")},
     ),

@@ -16,10 +16,10 @@ from toys import Biased
 import feelgood
 from feelgood import AGENTS, FeelgoodError
 from feelgood.agents import LinUCB, Uniform
-from feelgood.api.running import MAX_ROUNDS, MAX_SEEDS, parse_rounds, parse_seeds
+from feelgood.api.run_result import RunResult
+from feelgood.core.arguments import MAX_ROUNDS, MAX_SEEDS, parse_rounds, parse_seeds
 from feelgood.core.parquet import read_parquet
 from feelgood.core.settings import own_settings
-from feelgood.engine.results import RunResult
 from feelgood.testbeds import Linear
 
 TINY = Linear(parameters=6, arms=3)

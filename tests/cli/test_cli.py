@@ -24,10 +24,9 @@ from rich.console import Console
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError
 from feelgood.cli import output
-from feelgood.cli import run as run_command
 from feelgood.cli.choosing import choose
 from feelgood.cli.commands import app
-from feelgood.cli.examples import EXAMPLES
+from feelgood.cli.set_options import parse_set_options, parse_value
 from feelgood.core.errors import shown
 from feelgood.core.parquet import read_parquet
 
@@ -136,7 +135,7 @@ def commands_of(group: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 def test_every_command_shows_an_example_that_is_understood(command: Command) -> None:
     for words, one in commands_of(typer.main.get_command(app)):
-        example = EXAMPLES[" ".join(words)].split()
+        example = one.epilog.removeprefix("Example: ").split()
         assert example[: len(words) + 1] == ["feelgood", *words]
         one.make_context("feelgood", example[len(words) + 1 :])  # an error if it does not parse
         shown = " ".join(command(*words, "--help").out.split())
@@ -787,52 +786,6 @@ def test_a_broken_plugin_is_one_sentence(command: Command, tmp_path: Path) -> No
     )
 
 
-# ---- the bar --------------------------------------------------------------------------------
-
-
-def test_the_bar_shows_rounds_rate_and_remaining_time() -> None:
-    console = Console(force_terminal=True, width=120, record=True)
-    with output.progress_bar(console) as report:
-        for done in (0, 400, 800):
-            report("lints", done, 1000)
-            time.sleep(0.15)
-    text = console.export_text()
-    assert "lints" in text
-    assert "800/1,000 rounds" in text
-    assert "/s" in text
-
-
-def test_the_bar_says_that_a_program_is_compiled() -> None:
-    console = Console(force_terminal=True, width=120, record=True)
-    with output.progress_bar(console) as report:
-        report("lints", 0, 1000)
-        time.sleep(0.15)
-    assert "compiling" in console.export_text()
-
-
-def test_a_slow_agent_is_announced_once_and_with_its_reason(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    clock = iter([0.0, 100.0, 101.0, 110.0, 120.0, *[130.0] * 9])
-    monkeypatch.setattr(output.time, "monotonic", lambda: next(clock))
-    with output.progress_bar(Console(stderr=True, width=200, soft_wrap=True)) as report:
-        for done in (0, 100, 110, 200, 300):  # 10 a second, after compiling for 100 seconds
-            report("fglmcts on linear-20", done, 3_200)
-        for done in (0, 100, 200):
-            report("lints", done, 300)
-    assert capsys.readouterr().err == (
-        "fglmcts on linear-20: about 5 min left, or more: its bonus reads the whole history in "
-        "every step.\n"
-    )
-
-
-def test_there_is_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    with output.progress_bar(Console(stderr=True)) as report:
-        report("lints", 0, 10)
-        report("lints", 10, 10)
-    assert capsys.readouterr().err == ""
-
-
 VALUES = [("0.1", 0.1), ("3", 3), ("true", True), ("sqrt", "sqrt"), ("1,2.5", [1, 2.5])]
 
 
@@ -840,12 +793,12 @@ VALUES = [("0.1", 0.1), ("3", 3), ("true", True), ("sqrt", "sqrt"), ("1,2.5", [1
     ("text", "value"), [*VALUES, ("a, b", ["a", "b"]), ("9" * 5000, "9" * 5000)]
 )
 def test_values(text: str, value: object) -> None:
-    assert run_command.parse_value(text) == value
+    assert parse_value(text) == value
 
 
 def test_settings_of_names_with_dots_and_dashes() -> None:
     pairs = ["wheel-0.5.mu1=3", "epsgreedy-tabular.epsilon=0.2", "epsgreedy-tabular.decay=none"]
-    assert run_command.parse_settings(pairs) == {
+    assert parse_set_options(pairs) == {
         "wheel-0.5": {"mu1": 3},
         "epsgreedy-tabular": {"epsilon": 0.2, "decay": "none"},
     }

@@ -13,9 +13,13 @@ from made_results import result
 
 from feelgood.cli import output
 from feelgood.paper import costs, reproducing
-from feelgood.paper.reproducing import in_words, plan_rows
-from feelgood.paper.tables import TITLES, rows
-from feelgood.report.tables import Comparison, compare_rows
+from feelgood.paper.published_rows import TITLES, rows
+from feelgood.paper.reproducing import plan_rows
+from feelgood.report.published_comparisons import (
+    PublishedComparison,
+    compare_rows,
+    comparison_in_words,
+)
 from feelgood.studies import Store
 
 
@@ -169,9 +173,9 @@ def test_a_folder_that_is_something_else_is_left_alone(command: Command, tmp_pat
 # ---- what the table shows, in words, and the demo -------------------------------------------
 
 
-def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[Comparison]:
+def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[PublishedComparison]:
     """Rows of the main table with made results of these means."""
-    out: list[Comparison] = []
+    out: list[PublishedComparison] = []
     for agent, mean in means:
         row = next(r for r in rows("main", [testbed], [agent]) if r.published.beta != 1)
         values = mean + np.linspace(-5.0, 5.0, 10)
@@ -182,16 +186,18 @@ def compared(*means: tuple[str, float], testbed: str = "linear-40") -> list[Comp
 def test_the_table_in_words() -> None:
     found = compared(("lints", 204.0), ("lmcts", 5_000.0))
     best = min(found, key=lambda c: c.row.published.mean)
-    assert in_words(found) == (
+    assert comparison_in_words(found) == (
         "1 of 2 rows agree with the paper; lmcts differs. Of these agents lints has the lowest "
         f"regret on linear-40, 204.0 on average; in the paper it is {best.label} with "
         f"{best.row.published.mean:,.1f}."
     )
-    assert in_words(found[:1]) == "1 of 1 rows agree with the paper."
+    assert comparison_in_words(found[:1]) == "1 of 1 rows agree with the paper."
     both = [*found, *compared(("lints", 114.0), ("lmcts", 62.0), testbed="linear-20")]
-    assert in_words(both).endswith("lowest regret is the paper's on 1 of 2 testbeds.")
+    assert comparison_in_words(both).endswith("lowest regret is the paper's on 1 of 2 testbeds.")
     nothing = compare_rows([found[0].row], ["it has not been run"])
-    assert in_words(nothing) == "No row can be compared with the paper: the table says why."
+    assert (
+        comparison_in_words(nothing) == "No row can be compared with the paper: the table says why."
+    )
 
 
 def test_a_page_comes_with_the_command_to_open_it(

@@ -9,9 +9,10 @@ import pytest
 
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.plugins import load_plugins
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
 from feelgood.core.registry import Registry
 from feelgood.core.settings import setting
+from feelgood.core.testbed import TESTBEDS
 
 
 class Thing(eqx.Module):
@@ -78,7 +79,7 @@ def test_a_notebook_cell_may_run_twice(registry: Registry[Thing]) -> None:
 
 PLUGIN = '''
 from feelgood.agents import LinTS
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 
 @AGENTS.register("{name}")
 class Mine(LinTS):

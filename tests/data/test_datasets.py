@@ -4,7 +4,6 @@ Downloads are tried against a server on this machine that behaves well and badly
 """
 
 import contextlib
-import csv
 import dataclasses
 import gzip
 import hashlib
@@ -12,7 +11,6 @@ import io
 import pickle
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 import threading
@@ -24,14 +22,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from real_data import LARGE, compress, real_arrays
 from typer.testing import CliRunner
 
 from feelgood import FeelgoodError
 from feelgood.cli.commands import app
 from feelgood.data import datasets, fetching
-from feelgood.data.datasets import DATASETS, DataAbsent, arrays_digest, data_folder
+from feelgood.data.catalogue import BANDIT_PROBLEMS, DATASETS, Original
+from feelgood.data.datasets import DataAbsent, arrays_digest
 from feelgood.data.fetching import download, fetch
-from feelgood.data.originals import RECIPES, Original, uncompress
+from feelgood.data.formats import uncompress
 
 #: Three telescope events, and what becomes of them.
 MAGIC = b"1.5,2,3,4,5,6,7,8,9,10,g\n0,0,0,0,0,0,0,0,0,-0.25,h\n9,8,7,6,5,4,3,2,1,0,g\n"
@@ -141,11 +141,10 @@ def tiny(monkeypatch: pytest.MonkeyPatch, server: Server) -> Callable[..., None]
     """Makes `magic` a dataset of three rows whose homes are paths of the server."""
 
     def set_homes(*paths: str, sha: str | None = sha256(MAGIC)) -> None:
-        entry = dataclasses.replace(DATASETS["magic"], digest=arrays_digest(ARRAYS, ("X", "y")))
-        monkeypatch.setitem(DATASETS, "magic", entry)
         original = Original("magic04.data", tuple(map(server.url, paths)), sha)
-        recipe = dataclasses.replace(RECIPES["magic"], originals=(original,))
-        monkeypatch.setitem(RECIPES, "magic", recipe)
+        digest = arrays_digest(ARRAYS, ("X", "y"))
+        entry = dataclasses.replace(DATASETS["magic"], digest=digest, originals=(original,))
+        monkeypatch.setitem(DATASETS, "magic", entry)
 
     return set_homes
 
@@ -160,7 +159,7 @@ def test_a_dataset_is_fetched_checked_converted_and_found(
     path = fetch("magic")
     assert path == tmp_path / "cache" / "data" / "magic.npz" == datasets.find("magic")
     assert [p.name for p in path.parent.iterdir()] == ["magic.npz"], "nothing is left behind"
-    for name, array in datasets.load("magic").items():
+    for name, array in datasets.load_dataset("magic").items():
         if name in ARRAYS:
             np.testing.assert_array_equal(array, ARRAYS[name])
             assert array.dtype == ARRAYS[name].dtype
@@ -175,7 +174,7 @@ def test_nothing_is_downloaded_without_being_asked(
 ) -> None:
     tiny("magic")
     with pytest.raises(DataAbsent) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     assert str(caught.value) == (
         "the dataset magic is not on this machine: run 'feelgood data fetch magic', "
         "or set FEELGOOD_DATA to a folder that holds magic.npz."
@@ -291,7 +290,7 @@ def bombs(folder: Path) -> dict[str, str]:
     """Published files that are small and unpack to far too much: the dataset of each."""
     much = bytes(5 * MEBIBYTE)
     packed = gzip.compress(b"1," * (65 * MEBIBYTE), 1)
-    for file in ("covtype.data.gz", *(o.file for o in RECIPES["mnist"].originals)):
+    for file in ("covtype.data.gz", *(o.file for o in DATASETS["mnist"].originals)):
         # Parts of a gzip file are read one after the other.
         (folder / file).write_bytes(packed)
     with zipfile.ZipFile(folder / "RCdata.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -338,10 +337,9 @@ def test_an_archive_is_written_whole_or_not_at_all(
 
 
 def test_homes_are_public_and_encrypted() -> None:
-    assert RECIPES.keys() == DATASETS.keys()
-    for name, recipe in RECIPES.items():
-        for original in recipe.originals:
-            assert original.urls or recipe.by_hand, name
+    for name, entry in DATASETS.items():
+        for original in entry.originals:
+            assert original.urls or entry.by_hand, name
             assert all(url.startswith("https://") for url in original.urls)
             assert original.sha256 is None or re.fullmatch("[0-9a-f]{64}", original.sha256)
     with pytest.raises(FeelgoodError, match="jester cannot be downloaded as it is: download https"):
@@ -367,7 +365,7 @@ def test_the_users_folder_comes_before_the_cache(
         [name for name in DATASETS if name != "magic"],
     )
     with pytest.raises(FeelgoodError, match=f"the dataset adult is not in {tmp_path}"):
-        datasets.load("adult")
+        datasets.load_dataset("adult")
 
 
 def test_a_wrong_file_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -376,20 +374,20 @@ def test_a_wrong_file_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
     remedy = "replace the file, or unset FEELGOOD_DATA."
     fetching.write_archive(path, ARRAYS)
     with pytest.raises(FeelgoodError) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     assert str(caught.value) == (f"{path} is not the dataset magic (its hash is another): {remedy}")
     fetching.write_archive(path, {"X": ARRAYS["X"]})
     with pytest.raises(FeelgoodError) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     assert str(caught.value) == f"{path} holds no array y: {remedy}"
     path.write_bytes(b"PK\x03\x04 no archive")
     with pytest.raises(FeelgoodError, match=f"{re.escape(str(path))} cannot be read"):
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     path.rename(datasets.fetched_folder().parent.parent / "magic.npz")
     fetching.write_archive(datasets.fetched_folder() / "magic.npz", ARRAYS)
     (tmp_path / "magic.npz").unlink()
     with pytest.raises(FeelgoodError, match="fetch it again with 'feelgood data fetch magic --fo"):
-        datasets.load("magic")
+        datasets.load_dataset("magic")
 
 
 def packed(members: dict[str, bytes]) -> bytes:
@@ -444,7 +442,7 @@ def test_files_that_are_something_else_are_one_sentence(
     path = tmp_path / "magic.npz"
     path.write_bytes(content)
     with pytest.raises(FeelgoodError) as caught:
-        datasets.load("magic")
+        datasets.load_dataset("magic")
     remedy = "replace the file, or unset FEELGOOD_DATA."
     allowed = [f"{path} cannot be read ({one}): {remedy}" for one in reason.split("|")]
     assert str(caught.value) in allowed
@@ -529,248 +527,27 @@ def test_commands(
     assert call("path", "magic", "--data", tmp_path).strip() == str(tmp_path / "magic.npz")
 
 
-# ---- formats --------------------------------------------------------------------------------
+# ---- every dataset --------------------------------------------------------------------------
 
 
-def compress(data: bytes, most_bits: int = 16, clear_at: int | None = None) -> bytes:
-    """As Unix `compress` does; with `clear_at`, the table is forgotten after that many codes."""
-    bits, buffer, count = 9, 0, 0
-    out = bytearray([0x1F, 0x9D, 0x80 | most_bits])
-    group = bytearray()
-
-    def put(code: int) -> None:
-        nonlocal buffer, count
-        buffer |= code << count
-        count += bits
-        while count >= 8:
-            group.append(buffer & 0xFF)
-            buffer, count = buffer >> 8, count - 8
-
-    def end_group() -> None:
-        """Codes of one width fill whole groups of eight."""
-        nonlocal buffer, count
-        if count:
-            group.append(buffer & 0xFF)
-            buffer = count = 0
-        group.extend(bytes(-len(group) % bits))
-        out.extend(group)
-        group.clear()
-
-    table = {bytes([i]): i for i in range(256)}
-    free, written, word = 257, 0, b""
-    for byte in data:
-        longer = word + bytes([byte])
-        if longer in table:
-            word = longer
-            continue
-        put(table[word])
-        written += 1
-        if free < 1 << most_bits:
-            if free >= 1 << bits and bits < most_bits:
-                end_group()
-                bits += 1
-            table[longer] = free
-            free += 1
-        if clear_at is not None and written % clear_at == 0:
-            put(256)
-            end_group()
-            table = {bytes([i]): i for i in range(256)}
-            free, bits = 257, 9
-        word = bytes([byte])
-    if word:
-        put(table[word])
-    if count:
-        group.append(buffer & 0xFF)
-    out.extend(group)
-    return bytes(out)
-
-
-SAMPLES = {
-    "empty": b"",
-    "one": b"a",
-    "run": b"a" * 5000,
-    "text": MAGIC * 50,
-    "noise": np.random.RandomState(0).bytes(30_000),
-    "numbers": " ".join(map(str, range(30_000))).encode(),
-}
-
-
-@pytest.mark.parametrize("clear_at", [None, 700])
-@pytest.mark.parametrize("most_bits", [10, 12, 16])
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_z_files_are_read(sample: str, most_bits: int, clear_at: int | None) -> None:
-    data = SAMPLES[sample]
-    packed = compress(data, most_bits, clear_at)
-    if (tool := shutil.which("gzip")) and data:
-        by_tool = subprocess.run([tool, "-dc"], input=packed, capture_output=True, check=True)
-        assert by_tool.stdout == data, "the test's own writer is wrong"
-    assert uncompress(packed) == data
-
-
-def test_what_is_no_z_file_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"not a .Z file"):
-        uncompress(gzip.compress(b"a"))
-    with pytest.raises(ValueError, match="damaged"):
-        uncompress(b"\x1f\x9d\x90\xff\xff\xff")
-
-
-# ---- the real files -------------------------------------------------------------------------
-
-REAL = data_folder()
-SLOW = {"covertype", "mnist", "cifar10", "jester"}
-
-
-def real(*names: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "name",
-        [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in names],
-    )
-
-
-@pytest.fixture
-def data(name: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
-    """A real dataset, checked against its hash."""
-    if REAL is None or not (REAL / DATASETS[name].file).is_file():
-        pytest.skip(f"{DATASETS[name].file} is not here: set FEELGOOD_DATA to its folder")
-    monkeypatch.setenv("FEELGOOD_DATA", str(REAL.absolute()))
-    return datasets.load(name)
-
-
-COUNTS = {
-    "adult": [37155, 11687],
-    "shuttle": [45586, 50, 171, 8903, 3267, 10, 13],
-    "magic": [12332, 6688],
-    "mushroom": [4208, 3916],
-    "covertype": [211840, 283301, 35754, 2747, 9493, 17367, 20510],
-    "mnist": [6903, 7877, 6990, 7141, 6824, 6313, 6876, 7293, 6825, 6958],
-    "cifar10": [1005, 974, 1032, 1016, 999, 937, 1030, 1001, 1025, 981],
-}
-
-
-@real(*COUNTS)
-def test_classes_are_counted(name: str, data: dict[str, np.ndarray]) -> None:
-    np.testing.assert_array_equal(np.bincount(data["y"]), COUNTS[name])
-    assert len(data["y"]) == DATASETS[name].rows
-
-
-@real(*DATASETS)
-def test_hashes_of_bytes_and_of_arrays_agree(name: str, data: dict[str, np.ndarray]) -> None:
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in DATASETS]
+)
+def test_hashes_of_bytes_and_of_arrays_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The pinned digest is that of the file with the pinned sum."""
-    entry = DATASETS[name]
-    path = datasets.located(name)
-    assert datasets.file_sha256(path) == entry.sha256
-    assert arrays_digest(data, entry.arrays) == entry.digest
+    arrays, entry = real_arrays(name, monkeypatch), DATASETS[name]
+    assert datasets.file_sha256(datasets.located(name)) == entry.sha256
+    assert arrays_digest(arrays, entry.arrays) == entry.digest
 
 
-def _table(rows: object, separator: str) -> str:
-    return "".join(separator.join(map(str, row)) + "\n" for row in rows)  # type: ignore[attr-defined]
-
-
-def published(name: str, data: dict[str, np.ndarray]) -> dict[str, bytes]:
-    """The files of the publisher, made anew from the arrays."""
-
-    def idx(array: np.ndarray) -> bytes:
-        head = bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">u4").tobytes()
-        return gzip.compress(head + array.tobytes(), 1)
-
-    if name == "adult":
-        columns = dict(zip(data["num_names"].tolist(), data["X_num"].T.tolist(), strict=True))
-        for i, category in enumerate(data["cat_names"].tolist()):
-            columns[category] = data[f"categories_{category}"][data["X_cat"][:, i]].tolist()
-        labels = data["y_names"][data["y"]].tolist()
-        rows = list(zip(*(columns[c] for c in data["column_order"].tolist()), labels, strict=True))
-        split = int((data["is_test"] == 0).sum())
-        test = _table(rows[split:], ", ").replace("\n", ".\n")
-        return {
-            "adult.data": (_table(rows[:split], ", ") + "\n").encode(),
-            "adult.test": ("|1x3 Cross validator\n" + test + "\n").encode(),
-        }
-    if name == "mushroom":
-        labels = data["y_names"][data["y"]]
-        return {"agaricus-lepiota.data": _table(np.c_[labels, data["X"]].tolist(), ",").encode()}
-    if name == "magic":
-        labels = data["y_names"][data["y"]].tolist()
-        rows = [(*row, label) for row, label in zip(data["X"].tolist(), labels, strict=True)]
-        return {"magic04.data": _table(rows, ",").encode()}
-    if name == "shuttle":
-        table = np.c_[data["X"], data["y"].astype(np.int16) + 1]
-        split = int((data["is_test"] == 0).sum())
-        return {
-            "shuttle.trn.Z": compress(_table(table[:split].tolist(), " ").encode()),
-            "shuttle.tst": _table(table[split:].tolist(), " ").encode(),
-        }
-    if name == "covertype":
-        table = np.c_[data["X"], data["y"].astype(np.int16) + 1]
-        return {"covtype.data.gz": gzip.compress(_table(table.tolist(), ",").encode(), 1)}
-    if name == "mnist":
-        images = data["X"].reshape(-1, 28, 28)
-        return {
-            "train-images-idx3-ubyte.gz": idx(images[:60_000]),
-            "train-labels-idx1-ubyte.gz": idx(data["y"][:60_000]),
-            "t10k-images-idx3-ubyte.gz": idx(images[60_000:]),
-            "t10k-labels-idx1-ubyte.gz": idx(data["y"][60_000:]),
-        }
-    if name == "cifar10":
-        batch = np.c_[data["y"], data["X"]].tobytes()
-        out = io.BytesIO()
-        with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as archive:
-            for member, content in (
-                ("batches.meta.txt", b"airplane\n"),
-                ("data_batch_1.bin", batch),
-            ):
-                info = tarfile.TarInfo(f"cifar-10-batches-bin/{member}")
-                info.size = len(content)
-                archive.addfile(info, io.BytesIO(content))
-        return {"cifar-10-binary.tar.gz": out.getvalue()}
-    if name == "jester":
-        rows = [
-            (count, *(f"{value / 100:g}" for value in row))
-            for count, row in zip(
-                data["n_rated"].tolist(), data["ratings_all"].tolist(), strict=True
-            )
-        ]
-        return {"jester-data-1.csv": _table(rows, ",").encode()}
-    if name == "financial":
-        rows = [data["header_as_published"].tolist(), *data["X"].tolist()]
-        return {"raw_stock_contexts": _table(rows, " ").encode()}
-    assert name == "restaurant"
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as packed:
-        for table in ("rating_final", "userprofile"):
-            text = io.StringIO()
-            writer = csv.writer(text)
-            writer.writerow(data[f"{table}_columns"].tolist())
-            writer.writerows(data[table].tolist())
-            packed.writestr(f"RCdata/{table}.csv", text.getvalue())
-    return {"RCdata.zip": out.getvalue()}
-
-
-#: Published files that come out of the arrays byte for byte.
-SAME_BYTES = {"adult", "mushroom"}
-
-
-@real(*DATASETS)
-def test_converters_give_the_same_arrays(
-    name: str, data: dict[str, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Publisher's files made from the arrays, and arrays made from those: bit for bit the same."""
-    monkeypatch.delenv("FEELGOOD_DATA")
-    files = published(name, data)
-    assert files.keys() == {original.file for original in RECIPES[name].originals}
-    for original in RECIPES[name].originals:
-        (tmp_path / original.file).write_bytes(files[original.file])
-        if name in SAME_BYTES or original.file == "shuttle.tst":
-            assert sha256(files[original.file]) == original.sha256
-    fetch(name, given=tmp_path)
-    made = datasets.load(name)
-    assert set(DATASETS[name].arrays) <= made.keys()
-    for array, values in made.items():
-        np.testing.assert_array_equal(values, data[array], strict=values.dtype.kind != "U")
+def test_every_dataset_has_a_test_of_its_own() -> None:
+    here = {file.stem.removeprefix("test_") for file in Path(__file__).parent.glob("test_*.py")}
+    assert {*DATASETS, *BANDIT_PROBLEMS} <= here
 
 
 def test_damaged_originals_are_refused(tmp_path: Path) -> None:
-    for name, recipe in RECIPES.items():
-        for original in recipe.originals:
+    for name, entry in DATASETS.items():
+        for original in entry.originals:
             (tmp_path / original.file).write_bytes(b"nonsense\n")
         with pytest.raises(FeelgoodError, match=f"{name} cannot be made of|are not the files"):
             fetch(name, given=tmp_path)

@@ -139,15 +139,6 @@ def test_a_cache_that_cannot_be_written_costs_time_and_nothing_else(tmp_path: Pa
     assert misses == "0"
 
 
-def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FEELGOOD_CACHE", "/some/where")
-    assert compiling.cache_folder() == Path("/some/where")
-    monkeypatch.delenv("FEELGOOD_CACHE")
-    monkeypatch.setenv("XDG_CACHE_HOME", "/the/cache")
-    monkeypatch.setattr(sys, "platform", "linux")
-    assert compiling.cache_folder() == Path("/the/cache/feelgood")
-
-
 def test_an_option_that_the_compiler_does_not_know_is_left_out() -> None:
     unknown = (("xla_backend_optimization_level", "1"), ("xla_cpu_no_such_option", True))
     program, _ = compiling.compiled(lambda x: x + 1.0, jnp.zeros(3), effort=unknown)

@@ -11,21 +11,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from rich.console import Console
+from rounds import decide
 from toys import Coins, Doomed, LanedDoomed, Witness
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError, Spec, Status, setting
 from feelgood.agents import LinTS
 from feelgood.agents.thompson import Thompson
+from feelgood.api.run_result import RunResult
 from feelgood.cli import output
 from feelgood.core.settings import settings_of
 from feelgood.core.spec import Number
-from feelgood.engine.environment import AGENT, seed_array, seed_keys
-from feelgood.engine.results import AgentResult, RunResult
+from feelgood.engine.results import AgentResult
 from feelgood.engine.simulation import simulate
 from feelgood.numerics import lanes
+from feelgood.numerics.keys import AGENT, fold_in, seed_array, seed_keys
 from feelgood.posterior.chains import gather
-from feelgood.samplers import MALA
+from feelgood.samplers.mala import MALA
 
 ROUNDS, SEEDS, VICTIM = 40, (3, 5, 8), 1
 
@@ -39,7 +41,7 @@ def forced(policy: Any, **values: float) -> Any:
 
 def mark_of(seed: int) -> float:
     """The first uniform that a chain of this seed draws."""
-    key = lanes.fold_in(seed_keys(seed_array([seed]), AGENT)[0], 0)
+    key = fold_in(seed_keys(seed_array([seed]), AGENT)[0], 0)
     return float(lanes.uniform(key, 1)[0])
 
 
@@ -146,7 +148,7 @@ CHEAP = {
 def test_no_arm_is_chosen_by_scores_that_are_no_numbers(name: str) -> None:
     policy = AGENTS[name].build(CHEAP[name])
     key, spec = jax.random.key(0), Spec(arms=3, dim=2)
-    act = jax.jit(lambda state, context: policy.act(key, state, context)[0])
+    act = jax.jit(lambda state, context: decide(policy, spec, key, state, context)[0])
     state = policy.init(key, spec)
     assert 0 <= act(state, jnp.ones(2)) < 3
     for bad in (jnp.nan, jnp.inf):

@@ -7,14 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounds import decide
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError, Policy, Testbed
 from feelgood.engine.environment import environment
-from feelgood.engine.metrics import Tally
 from feelgood.engine.simulation import simulate
+from feelgood.engine.tally import Tally
 from feelgood.numerics import lanes
-from feelgood.targets.history import update_factor, update_inverse_root
+from feelgood.targets.sums import update_factor, update_inverse_root
 from feelgood.testbeds import Linear, Logistic
 
 
@@ -37,7 +38,7 @@ def round_size(policy: Policy, testbed: Testbed) -> int:
         world = testbed.init(key)
         context = testbed.context(key, world, jnp.asarray(0))
         means = testbed.mean_rewards(world, context, jnp.asarray(0))
-        arm, state = policy.act(key, state, context)
+        arm, state = decide(policy, spec, key, state, context)
         reward = lanes.pick(means, lanes.one_hot(arm, spec.arms))
         return policy.update(state, context, arm, reward)
 

@@ -1,5 +1,7 @@
 """No state is written past its room: it grows, or says that rounds were lost."""
 
+import dataclasses
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -7,10 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from rounds import decide
 
 from feelgood import AGENTS, Policy, Spec
-from feelgood.engine.lifting import Lifted
-from feelgood.targets.history import SMALLEST_ROOM
+from feelgood.core.spec import Layout
+from feelgood.engine.lifting import for_lanes
+from feelgood.targets.room import SMALLEST_ROOM
 
 SPEC = Spec(arms=3, dim=2)
 MORE = SMALLEST_ROOM + 40
@@ -54,13 +58,13 @@ def test_a_live_state_grows_and_is_as_if_it_had_been_reserved(name: str) -> None
     policy = built(name)
     fresh = policy.init(jax.random.key(3), SPEC)
     # Without `reserve` there is something to act by.
-    jax.eval_shape(policy.act, jax.random.key(4), fresh, CONTEXTS[0])
+    jax.eval_shape(functools.partial(decide, policy, SPEC), jax.random.key(4), fresh, CONTEXTS[0])
     states = [fresh, policy.reserve(fresh, 2 * SMALLEST_ROOM)]
     for i, state in enumerate(states):
         full = taught(policy, state, slice(SMALLEST_ROOM))
         states[i] = policy.update(full, CONTEXTS[-1], ARMS[-1], REWARDS[-1])
     grown = states[0]
-    assert np.isfinite(policy.probe(grown))
+    assert policy.report(grown).finite
     for one, other in zip(*map(jax.tree.leaves, states), strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -70,8 +74,8 @@ def test_a_compiled_program_that_loses_rounds_makes_the_chain_diverge(name: str)
     policy = built(name)
     small = policy.reserve(policy.init(jax.random.key(3), SPEC), 64)
     full = taught(policy, small, slice(SMALLEST_ROOM))
-    assert np.isfinite(policy.probe(full))
-    assert np.isnan(policy.probe(taught(policy, full, slice(SMALLEST_ROOM, MORE))))
+    assert policy.report(full).finite
+    assert not policy.report(taught(policy, full, slice(SMALLEST_ROOM, MORE))).finite
 
 
 @pytest.mark.parametrize("name", ["malats", "svrglmcts"])
@@ -79,16 +83,17 @@ def test_a_chain_that_has_lost_rounds_stays_lost(name: str) -> None:
     """A Metropolis filter refuses all that is not a number: it must not keep the chain sound."""
     policy = built(name)
     lost = taught(policy, policy.init(jax.random.key(3), SPEC), slice(MORE))
-    _, drawn = jax.jit(lambda s: policy.act(jax.random.key(4), s, CONTEXTS[0]))(lost)
-    assert np.isnan(policy.probe(drawn))
+    _, drawn = jax.jit(lambda s: decide(policy, SPEC, jax.random.key(4), s, CONTEXTS[0]))(lost)
+    assert not policy.report(drawn).finite
 
 
 def test_lifted_chains_grow_together() -> None:
     one = AGENTS["neural-ts"].build(NEURAL)
-    many = Lifted(one=one, swept=(False,) * len(jax.tree.leaves(one)))
-    state = many.init(jax.random.split(jax.random.key(0), 2), SPEC)
+    spec = dataclasses.replace(SPEC, layout=Layout(chains=2))
+    many = for_lanes(one, spec, one.hints(spec).layout)
+    state = many.init(jax.random.split(jax.random.key(0), 2), spec)
     context, arm, reward = jnp.ones((2, 2)), jnp.zeros(2, jnp.int32), jnp.ones(2)
-    full = eqx.tree_at(lambda s: s.replay.common.value, state, jnp.asarray(SMALLEST_ROOM))
+    full = eqx.tree_at(lambda s: s.replay.unbatched.value, state, jnp.asarray(SMALLEST_ROOM))
     grown = many.update(full, context, arm, reward)
     assert grown.replay.arms.shape == (2, 2 * SMALLEST_ROOM)
-    assert np.isfinite(many.probe(grown)).all()
+    assert many.report(grown).finite.all()

@@ -1,6 +1,6 @@
 """The engine: chains as they should be, however they are grouped, cut and lifted."""
 
-import importlib
+import functools
 import threading
 import tracemalloc
 from collections import OrderedDict
@@ -13,23 +13,24 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from grids import slow_but
+from rounds import decide, redraw
 from toys import Biased, Coins
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError
 from feelgood.agents import LinTS, Uniform
 from feelgood.agents.thompson import Thompson
-from feelgood.core.protocols import Testbed
-from feelgood.engine import compiling
-from feelgood.engine.environment import AGENT, environment, seed_array, seed_keys
-from feelgood.engine.grouping import on_cores
-from feelgood.engine.metrics import effective_sample_size
+from feelgood.core.policy import Hints, Needs
+from feelgood.core.testbed import Testbed
+from feelgood.engine import compiling, device, group
+from feelgood.engine.environment import environment
+from feelgood.engine.loop import REPEATED_DRAWS
+from feelgood.engine.plan import on_cores
 from feelgood.engine.simulation import Outcome, simulate
-from feelgood.numerics import lanes
-from feelgood.targets import history
+from feelgood.numerics.keys import AGENT, LaneKeys, fold_in, seed_array, seed_keys
+from feelgood.stats.effective_sample_size import effective_sample_size
 from feelgood.testbeds import Linear, Logistic
 
-engine = importlib.import_module("feelgood.engine.simulation")  # the name is a function, too
 TINY = Linear(parameters=6, arms=3)
 
 
@@ -64,14 +65,12 @@ def test_a_policy_for_one_chain_is_lifted_over_seeds_and_settings() -> None:
 class Ahead(Biased):
     """The same agent, whose random numbers are drawn ahead of the rounds."""
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        raise AssertionError("its numbers are drawn ahead")
+    def noise(self, spec: Any) -> Any:
+        return Needs(choose=spec.arms)
 
-    def noise(self, key: Any, spec: Any) -> Any:
-        return jax.random.normal(key, (spec.arms,))
-
-    def decide(self, noise: Any, state: Any, context: Any) -> Any:
-        return jnp.argmax(self.weights + state["start"] + self.width * noise), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        assert noise.shape == (3,)
+        return jnp.argmax(self.weights + state["start"] + self.width * noise)
 
 
 @pytest.mark.parametrize("seeds", [[4], [4, 9]])
@@ -86,26 +85,21 @@ def test_a_policy_for_one_chain_may_draw_its_numbers_ahead(seeds: list[int]) -> 
     same(plain, ahead)
 
 
-class Together(Biased):
-    """As `Biased`, with so many chains in a program."""
+class Alone(Biased):
+    """As `Biased`, with one chain in a program."""
 
-    chains: int = eqx.field(static=True, default=8)
-
-    def chains_per_program(self, spec: Any) -> int | None:
-        return self.chains
+    def hints(self, spec: Any) -> Hints:
+        return Hints(alone=True)
 
 
 @pytest.mark.parametrize(
-    ("chains", "settings", "seeds", "largest"),
-    [(8, 1, 20, 8), (8, 3, 20, 6), (1, 2, 3, 1), (8, 20, 1, 8), (100, 1, 20, 10)],
+    ("alone", "settings", "seeds", "largest"),
+    [(True, 2, 3, 1), (True, 1, 20, 1), (False, 3, 20, 30), (False, 20, 1, 10), (False, 1, 20, 10)],
 )
 def test_no_program_holds_more_chains_than_the_agent_wants(
-    chains: int, settings: int, seeds: int, largest: int
+    alone: bool, settings: int, seeds: int, largest: int
 ) -> None:
-    policy = Together(weights=jnp.zeros(3), chains=chains)
-    groups, workers = on_cores(
-        policy, Coins().spec, 1, None, settings, seeds, 2, lambda sentence: None
-    )
+    groups, workers = on_cores(alone, 1, None, settings, seeds, 2, lambda sentence: None)
     assert workers == 2
     assert max(len(g.settings) * len(g.seeds) for g in groups) == largest
     every = {(g, n) for group in groups for g in group.settings for n in group.seeds}
@@ -114,31 +108,38 @@ def test_no_program_holds_more_chains_than_the_agent_wants(
 
 def test_groups_of_any_size_play_the_same() -> None:
     played = [
-        simulate(Coins(), Together(weights=jnp.zeros(3), chains=c), rounds=6, seeds=range(5))
-        for c in (2, 100)
+        simulate(Coins(), kind(weights=jnp.zeros(3)), rounds=6, seeds=range(5))
+        for kind in (Biased, Alone)
     ]
     same(*played)
 
 
 @pytest.mark.parametrize("name", slow_but(("lmcts",), ("lmcts", "pfghmcts", "blackjax:barker")))
 def test_an_agent_that_draws_acts_as_alone_and_its_draws_are_repeated(name: str) -> None:
-    """The engine's draws, one a round and many at the end, against `act` and `redraw` by hand."""
+    """The engine's draws, one per round and many at the end, against those by hand."""
     policy, seed, rounds = AGENTS[name].build(), 3, 40
     outcome = simulate(TINY, policy, rounds=rounds, seeds=[seed])
     block = environment(TINY, [seed], rounds)
     key = seed_keys(seed_array([seed]), AGENT)[0]
-    state = policy.reserve(policy.init(lanes.fold_in(key, 0), TINY.spec), rounds)
-    act, update, redraw = map(eqx.filter_jit, (policy.act, policy.update, policy.redraw))
+    state = policy.reserve(policy.init(fold_in(key, 0), TINY.spec), rounds)
+    act, update, again = map(
+        eqx.filter_jit,
+        (
+            functools.partial(decide, policy, TINY.spec),
+            policy.update,
+            functools.partial(redraw, policy, TINY.spec),
+        ),
+    )
     arms = []
     for t in range(rounds):
         context = block.contexts[t, ..., 0]
-        arm, state = act(lanes.fold_in(key, t + 1), state, context)
+        arm, state = act(fold_in(key, t + 1), state, context)
         state = update(state, context, arm, block.rewards[t, arm, 0])
         arms.append(int(arm))
     np.testing.assert_array_equal(outcome.arm_counts[0, 0], np.bincount(arms, minlength=3))
     draws = []
-    for i in range(engine.REDRAWS):
-        theta, state = redraw(lanes.fold_in(key, rounds + 1 + i), state)
+    for i in range(REPEATED_DRAWS):
+        theta, state = again(fold_in(key, rounds + 1 + i), state)
         draws.append(np.asarray(theta, np.float64))
     np.testing.assert_allclose(
         outcome.ess[0, 0], effective_sample_size(np.stack(draws)).min(), rtol=1e-3
@@ -183,7 +184,7 @@ def test_results_do_not_depend_on_workers_or_on_how_the_run_is_cut(
     reference = simulate(TINY, agent, rounds=60, seeds=range(4), workers=1)
     for workers in (2, 4):
         same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=workers))
-    monkeypatch.setattr(engine, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
+    monkeypatch.setattr(group, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
     same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=1))
     for block in (25, 7):
         monkeypatch.setattr("feelgood.engine.environment.MAX_BLOCK", block)
@@ -259,7 +260,7 @@ def test_host_memory_does_not_grow_with_the_rounds() -> None:
 
 def test_lane_keys_put_settings_outside_and_seeds_inside() -> None:
     keys = jax.random.split(jax.random.key(0), 2)
-    each = lanes.LaneKeys(keys=keys, settings=2).each()
+    each = LaneKeys(keys=keys, settings=2).each()
     np.testing.assert_array_equal(
         jax.random.key_data(each), jax.random.key_data(keys[jnp.asarray([0, 1, 0, 1])])
     )
@@ -291,8 +292,7 @@ def test_chains_are_the_same_in_the_layouts_of_an_accelerator(
         return simulate(testbed, policies, rounds=60, seeds=[3, 4, 5])
 
     alone = play()
-    for module in (history, engine):
-        monkeypatch.setattr(module, "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
     monkeypatch.setattr(Thompson, "_evaluator", noted)
     together = play()
     assert ("Products" if testbed.spec.shared else "Columns") in used

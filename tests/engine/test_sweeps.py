@@ -6,7 +6,9 @@ import pytest
 from grids import slow_but
 
 import feelgood
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
+from feelgood.engine import group
+from feelgood.engine.loop import Player
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Linear
 
@@ -36,18 +38,15 @@ def test_sweep_equals_separate_runs(agent: str, setting: str, values: list[float
 )
 def test_sweep_is_one_program(agent: str, setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One structure for all settings, and one playing program."""
-    import sys
-
-    engine = sys.modules["feelgood.engine.simulation"]
-    real, programs = engine.compiled, set()
+    real, programs = group.compiled, set()
 
     def counting(function: object, *args: object, **options: object) -> object:
         program, seconds = real(function, *args, **options)
-        if function is engine._play:
+        if isinstance(function, Player):
             programs.add(id(program))
         return program, seconds
 
-    monkeypatch.setattr(engine, "compiled", counting)
+    monkeypatch.setattr(group, "compiled", counting)
     policies = [AGENTS[agent].build({setting: value}) for value in (0.1, 0.2, 0.3, 0.4, 0.5)]
     assert len({jax.tree.structure(p) for p in policies}) == 1
     outcome = simulate(Linear(), policies, rounds=23, seeds=range(10))

@@ -13,17 +13,9 @@ from toys import Witness
 import feelgood
 from feelgood import TESTBEDS
 from feelgood.engine.compiling import BRIEFLY, ONCE, compiled
-from feelgood.engine.environment import (
-    AGENT,
-    ENVIRONMENT,
-    Block,
-    BlockMaker,
-    environment,
-    seed_array,
-    seed_keys,
-    settle,
-)
+from feelgood.engine.environment import Block, BlockMaker, environment, settle
 from feelgood.engine.simulation import simulate
+from feelgood.numerics.keys import AGENT, ENVIRONMENT, seed_array, seed_keys
 from feelgood.testbeds import Linear, Logistic
 
 TINY = Linear(parameters=6, arms=3)

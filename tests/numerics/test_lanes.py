@@ -11,7 +11,7 @@ from grids import covering
 from scipy import linalg, stats
 
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import LaneKeys
+from feelgood.numerics.keys import LaneKeys, fold_in
 
 #: float32 has a relative spacing of 1.2e-7; the problems below have condition numbers up to 1e3.
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
@@ -142,9 +142,9 @@ def test_settings_share_the_noise_of_their_seed(draw) -> None:
 def test_fold_in_is_that_of_jax_for_every_kind_of_key() -> None:
     keys = jax.random.split(jax.random.key(3), 2)
     expected = [jax.random.key_data(jax.random.fold_in(key, 9)) for key in keys]
-    one = lanes.fold_in(keys[0], 9)
-    several = lanes.fold_in(keys, jnp.asarray(9))
-    laned = lanes.fold_in(LaneKeys(keys=keys, settings=2), 9)
+    one = fold_in(keys[0], 9)
+    several = fold_in(keys, jnp.asarray(9))
+    laned = fold_in(LaneKeys(keys=keys, settings=2), 9)
     assert isinstance(laned, LaneKeys) and laned.settings == 2
     assert not isinstance(one, LaneKeys) and not isinstance(several, LaneKeys)
     np.testing.assert_array_equal(jax.random.key_data(one), expected[0])

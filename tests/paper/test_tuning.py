@@ -12,15 +12,16 @@ from commands import Command
 from made_results import result
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.paper import tables
-from feelgood.paper.published import all_published
+from feelgood.paper import published_rows
+from feelgood.paper.published_numbers import all_published
+from feelgood.paper.published_rows import PublishedRow
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import Row
-from feelgood.paper.tuning import ARCHITECTURES, Tuning, plan_tuning, with_choices
+from feelgood.paper.tuning import ARCHITECTURES, NetworkTuning, plan_tuning, with_choices
 from feelgood.report.page import build_page
-from feelgood.report.tables import compare_rows, to_csv, to_markdown
+from feelgood.report.published_comparisons import compare_rows
+from feelgood.report.published_tables import to_csv, to_markdown
 from feelgood.studies import Store
-from feelgood.studies.spec import Cell
+from feelgood.studies.planning import Cell
 
 
 @pytest.fixture
@@ -32,11 +33,11 @@ def on_digits(monkeypatch: pytest.MonkeyPatch) -> None:
         if p.testbed == "mushroom" and p.table == "neural-cumulative"
     )
     linear = dataclasses.replace(moved[0], agent="linucb")
-    monkeypatch.setattr(tables, "all_published", lambda: (*moved, linear))
+    monkeypatch.setattr(published_rows, "all_published", lambda: (*moved, linear))
 
 
-def digits_rows(*agents: str) -> tuple[Row, ...]:
-    return tables.rows("neural-cumulative", ["digits"], agents)
+def digits_rows(*agents: str) -> tuple[PublishedRow, ...]:
+    return published_rows.rows("neural-cumulative", ["digits"], agents)
 
 
 def put(store: Store, cells: tuple[Cell, ...], means: float | list[float]) -> None:
@@ -48,7 +49,7 @@ def put(store: Store, cells: tuple[Cell, ...], means: float | list[float]) -> No
         store.put(cell, dataclasses.replace(made, settings=cell.settings))
 
 
-def fill(store: Store, plan: Tuning, regrets: dict[str, tuple[float, float]]) -> None:
+def fill(store: Store, plan: NetworkTuning, regrets: dict[str, tuple[float, float]]) -> None:
     """Results of the tuning runs, by agent and network."""
     for (_, agent), networks in plan.cells.items():
         for layers, mean in zip(ARCHITECTURES, regrets[agent], strict=True):
@@ -171,7 +172,7 @@ def test_data_that_are_not_here_are_left_to_the_comparison(
 ) -> None:
     monkeypatch.setenv("FEELGOOD_DATA", str(tmp_path))
     monkeypatch.setenv("FEELGOOD_CACHE", str(tmp_path))
-    rows = tables.rows("neural-cumulative", ["mushroom"], ["neural-ucb"])
+    rows = published_rows.rows("neural-cumulative", ["mushroom"], ["neural-ucb"])
     plan = plan_tuning(rows)
     assert not plan.cells
     assert plan.study("s") is None

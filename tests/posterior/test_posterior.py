@@ -39,13 +39,14 @@ from feelgood.posterior import (
     own_target,
 )
 from feelgood.posterior.along import moments_of
-from feelgood.posterior.analysis import AgentPosterior, fresh_contexts
+from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.posterior.chains import gather, parallel_draws
-from feelgood.posterior.diagnostics import effective_draws, split_rhat
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
 from feelgood.posterior.settings import noise_of
-from feelgood.report.posterior_charts import ellipse, posterior_figure, render_figure
+from feelgood.report.charts.draws import ellipse, posterior_figure
 from feelgood.report.posterior_draws import to_inference_data
+from feelgood.report.rendering import render_figure
 from feelgood.testbeds.planted import Planted
 
 STRICT = 1e-4
@@ -283,20 +284,6 @@ def test_the_false_alarm_rate_is_the_one_stated() -> None:
         rows = measure(draws, LAW, SPEC, CONTEXTS, seed=number)
         alarms += judge(rows, 0.01).status == "biased"
     assert alarms <= 15
-
-
-def test_diagnostics_are_those_of_arviz() -> None:
-    arviz = pytest.importorskip("arviz", exc_type=ImportError)
-    generator = np.random.default_rng(8)
-    draws = generator.standard_normal((4, 200, 3))
-    for i in range(1, 200):
-        draws[:, i] += np.array([0.0, 0.5, 0.9]) * draws[:, i - 1]
-    draws[0, :, 1] += 0.5
-    for k in range(3):
-        own = draws[..., k]
-        assert split_rhat(draws)[k] == pytest.approx(arviz.rhat(own, method="split"), rel=1e-6)
-        # ArviZ's rule for where to cut the autocorrelations differs in the last term.
-        assert effective_draws(draws)[k] == pytest.approx(arviz.ess(own, method="mean"), rel=0.05)
 
 
 # ---- the agents -----------------------------------------------------------------------------

@@ -15,7 +15,8 @@ from feelgood.core.parquet import read_parquet
 from feelgood.posterior import MEASURES, matched_settings
 from feelgood.studies import Cell, Store, Study, plan_cells, read_study, run_study
 from feelgood.studies.batches import make_batches
-from feelgood.studies.store import from_table, merge_seeds, to_table
+from feelgood.studies.cells import from_table, to_table
+from feelgood.studies.merging import merge_seeds
 
 AGENT = {"steps": 5, "beta": [1.0, 50.0]}
 

@@ -9,6 +9,7 @@ import pytest
 
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, Testbed, setting
+from feelgood.core.policy import Report
 from feelgood.core.spec import Number
 from feelgood.posterior import analyse, calibrate, matched_settings
 
@@ -77,39 +78,38 @@ class Regression(Policy):
     eta: Number = setting(1.0, "factor of the deviation of the draws", above=0.0, high=9.0)
     rho: Number = setting(0.5, "deviation of the rewards", above=0.0, high=9.0)
 
-    def init(self, key: Any, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
+    def init(self, key: Any, spec: Spec) -> Any:
         eye = jnp.broadcast_to(jnp.eye(spec.dim), (spec.arms, spec.dim, spec.dim))
-        return {"precision": eye, "pull": jnp.zeros((spec.arms, spec.dim))}
+        pull = jnp.zeros((spec.arms, spec.dim))
+        return {"precision": eye, "pull": pull, "theta": pull}
 
-    def draw(self, key: Any, state: Any) -> Any:
+    def draw(self, noise: Any, state: Any) -> Any:
         covariance = jnp.linalg.inv(state["precision"])
         mean = jnp.einsum("aij,aj->ai", covariance, state["pull"])
-        normal = jax.random.normal(key, mean.shape)
+        normal = jax.random.normal(noise, mean.shape)
         root = jnp.linalg.cholesky(covariance)
-        return mean + self.eta * jnp.einsum("aij,aj->ai", root, normal)
+        return {**state, "theta": mean + self.eta * jnp.einsum("aij,aj->ai", root, normal)}
 
-    def act(self, key: Any, state: Any, context: Any) -> Any:
-        return jnp.argmax(self.draw(key, state) @ context), state
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jnp.argmax(state["theta"] @ context)
 
     def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
         weight = self.rho**-2
         return {
+            "theta": state["theta"],
             "precision": state["precision"].at[arm].add(weight * jnp.outer(context, context)),
             "pull": state["pull"].at[arm].add(weight * reward * context),
         }
 
-    def probe(self, state: Any) -> Any:
-        return jnp.sum(state["pull"])
-
-    def redraw(self, key: Any, state: Any) -> Any:
-        return self.draw(key, state).T.reshape(-1), state
+    def report(self, state: Any) -> Report:
+        return super().report(state)._replace(parameters=state["theta"].T.reshape(-1))
 
 
 class Network(Regression):
     """Draws parameters, but not those of a linear model."""
 
-    def redraw(self, key: Any, state: Any) -> Any:
-        return jax.random.normal(key, (7,)), state
+    def report(self, state: Any) -> Report:
+        return super().report(state)._replace(parameters=jnp.zeros(7))
 
 
 @pytest.fixture(autouse=True)

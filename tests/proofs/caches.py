@@ -7,10 +7,10 @@ import numpy as np
 from proofs import levels
 from proofs.energies import ROUNDING
 from proofs.levels import Check
-from proofs.targets import Problem, fed, flat, formula_of, quick_jit
+from proofs.targets import Problem, fed, flat, formula_of, quick_jit, with_lanes
 
 from feelgood.agents.thompson import Thompson
-from feelgood.targets.energy import Target
+from feelgood.targets.energy import LinearModelTarget
 
 CHAINS = 64
 
@@ -25,7 +25,7 @@ def cache_checks(policy: Thompson, data: Problem, label: str) -> list[Check]:
     keys = jax.random.split(levels.key_for(label), (3, CHAINS))
     draw = quick_jit(lambda p, k, s: p.draw(k, s))
     half = data.rounds // 2
-    state = policy.reserve(policy.init(keys[0], data.spec, (CHAINS,)), data.rounds)
+    state = policy.reserve(policy.init(keys[0], with_lanes(data.spec, CHAINS)), data.rounds)
     before = draw(policy, keys[1], fed(policy, state, data, range(half)))
     warm = fed(policy, before, data, range(half, data.rounds))
     start, memo = warm.chain.theta, warm.chain.memo
@@ -38,7 +38,7 @@ def cache_checks(policy: Thompson, data: Problem, label: str) -> list[Check]:
     formula = formula_of(policy, data)
     theta, origin = flat(after.chain.theta), flat(start)
     if hasattr(after.chain, "value"):
-        target = Target.of(policy._energy_of(warm), warm.data, start)
+        target = LinearModelTarget.of(policy.energy(warm.spec), warm.data, start)
         zero, _ = target.value(start, memo, jnp.zeros((0, CHAINS)))
         got = np.asarray(after.chain.value - zero, np.float64)
         rise = formula.value(theta) - formula.value(origin)

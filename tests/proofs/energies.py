@@ -26,9 +26,9 @@ from scipy import special
 
 from feelgood.agents.thompson import Thompson
 from feelgood.core.spec import Likelihood, Spec
-from feelgood.samplers import Noise, Tuning
-from feelgood.targets.bonus import Evaluator
-from feelgood.targets.energy import Target
+from feelgood.samplers.blocks import Noise, Tuning
+from feelgood.targets.energy import LinearModelTarget
+from feelgood.targets.evaluators import Evaluator
 from feelgood.targets.history import Rows
 
 #: 2⁻²⁴ is half a unit in the last place; sums of n terms lose up to a few √n of it.
@@ -84,7 +84,7 @@ def energy_checks(
 
     @quick_jit
     def measure(swept: Thompson, state: Any, theta: Any, origin: Any) -> Any:
-        target = Target.of(swept._energy_of(state), state.data, origin)
+        target = LinearModelTarget.of(swept.energy(state.spec), state.data, origin)
         carried = target.begin(memo, origin)
         start, _ = target.value(origin, carried, no_luck)
         value, gradient, carried = target.evaluate(theta, carried, no_luck)
@@ -176,13 +176,13 @@ def svrg_sum_checks(name: str, shared: bool, bernoulli: bool, batch: int = 1) ->
     n, spec = data.rounds, data.spec
     state = learned(policy, data, n)
     at = {p: unflat(np.broadcast_to(v, (n, len(v))), spec) for p, v in enumerate((snapshot, point))}
-    target = Target.of(policy._energy_of(state), state.data, at[0])
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, at[0])
     steep = float(formula.gradient_size(point[None])[0])
     tuning = Tuning(step=jnp.asarray(1.0 / steep), beta=jnp.asarray(1.0))
     noise = Noise(normal=jnp.zeros_like(at[0]), uniform=(jnp.arange(n)[None] + 0.5) / n)
 
     @quick_jit
-    def step(policy: Thompson, chain: Any, target: Target) -> Any:
+    def step(policy: Thompson, chain: Any, target: LinearModelTarget) -> Any:
         chain = policy.kernel.refresh(chain._replace(theta=at[0]), target, tuning)
         return policy.kernel.step(noise, chain._replace(theta=at[1]), target, tuning)[0].theta
 

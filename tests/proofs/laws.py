@@ -29,7 +29,10 @@ from scipy import linalg
 
 from feelgood import Spec
 from feelgood.agents.thompson import Thompson, ThompsonState
-from feelgood.samplers import LMC, SVRGLMC, ULMC, Kernel
+from feelgood.samplers.blocks import Kernel
+from feelgood.samplers.lmc import LMC
+from feelgood.samplers.svrg import SVRGLMC
+from feelgood.samplers.ulmc import ULMC
 
 CHAINS = 32_768
 #: Fewer where a step reads the history.

@@ -16,8 +16,11 @@ import numpy as np
 from feelgood import AGENTS, Spec
 from feelgood.agents.grammar import all_names, read
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
-from feelgood.targets.energy import Data
-from feelgood.targets.history import PieceGrams, Rows, Stats
+from feelgood.core.spec import Layout
+from feelgood.targets.history import Rows
+from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import BatchGrams
+from feelgood.targets.sums import Stats
 
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
@@ -234,11 +237,16 @@ def fed(policy: Thompson, state: ThompsonState, data: Problem, rounds: range) ->
     return _fed(policy, strong(state), tuple(map(each, stored)))
 
 
+def with_lanes(spec: Spec, lanes: int) -> Spec:
+    """The same problem for so many chains."""
+    return dataclasses.replace(spec, layout=Layout(chains=lanes))
+
+
 def learned(policy: Thompson, data: Problem, lanes: int | None = None) -> ThompsonState:
     """The agent's state after the rounds of `data`; with `lanes`, that of so many equal chains."""
-    shape = () if lanes is None else (1,)
+    spec = data.spec if lanes is None else with_lanes(data.spec, 1)
     key = jax.random.key(0) if lanes is None else jax.random.split(jax.random.key(0), 1)
-    state = policy.reserve(policy.init(key, data.spec, shape), data.rounds)
+    state = policy.reserve(policy.init(key, spec), data.rounds)
     state = fed(policy, state, data, range(data.rounds))
     return state if lanes is None else widened(policy, state, lanes)
 
@@ -253,7 +261,7 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
         rounds = int(state.data.count)
         return jnp.broadcast_to(x[..., :rounds], (*x.shape[:-2], lanes, rounds))
 
-    many = policy.init(jax.random.split(jax.random.key(0), lanes), state.spec, (lanes,))
+    many = policy.init(jax.random.split(jax.random.key(0), lanes), with_lanes(state.spec, lanes))
     rows = state.data.rows
     if rows is not None:
         rows = Rows(
@@ -262,15 +270,14 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
             arms=stored(rows.arms),
             rewards=stored(rows.rewards),
             filled=rows.filled,
-            spec=rows.spec,
-            to_capacity=rows.to_capacity,
+            spec=with_lanes(rows.spec, lanes),
         )
     grams = state.data.grams
     data = Data(
         Stats(*map(last, state.data.stats)),
         rows,
         state.data.count,
-        None if grams is None else PieceGrams(last(grams.grams), grams.size),
+        None if grams is None else BatchGrams(last(grams.grams), grams.size),
     )
     root = None if state.root is None else last(state.root)
     mode = None if state.mode is None else Mode(*map(last, state.mode))
@@ -318,4 +325,4 @@ def run_chains(policy: Thompson, state: ThompsonState, key: jax.Array, draws: in
 
 def tuning_of(policy: Thompson, state: ThompsonState) -> Any:
     """Step size, temperature and preconditioner of the next round."""
-    return policy._tuning(state, policy._energy_of(state))
+    return policy._tuning(state, policy.energy(state.spec))

@@ -34,13 +34,15 @@ from proofs.targets import (
     strong,
     unflat,
 )
+from rounds import decide
 
 from feelgood import TESTBEDS, Spec
 from feelgood.agents.thompson import Thompson, ThompsonState
-from feelgood.core.spec import Likelihood
-from feelgood.targets.bonus import CHUNK, Anchored, FeelGood, FullPass, Pruned, SmoothedFeelGood
-from feelgood.targets.bonus_layouts import Columns, Products
-from feelgood.targets.energy import Target
+from feelgood.core.spec import Layout, Likelihood
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+from feelgood.targets.energy import LinearModelTarget
+from feelgood.targets.evaluators import Columns, FullPass, Products, Pruned
+from feelgood.targets.evaluators.pruned import CHUNK, Anchored
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
 SMOOTH = [{"b": 0.5, "s": 2.0}, {"b": 3.0, "s": 20.0}]
@@ -69,7 +71,7 @@ def test_value_and_gradient(name: str, contexts: str, loss: str) -> None:
 
 
 @quick_jit
-def evaluate(target: Target, theta: Any, memo: Any, luck: Any) -> Any:
+def evaluate(target: LinearModelTarget, theta: Any, memo: Any, luck: Any) -> Any:
     return target.evaluate(theta, memo, luck)
 
 
@@ -107,7 +109,7 @@ class Measured(eqx.Module):
     def of(cls, policy: Thompson, data: Problem, points: np.ndarray) -> "Measured":
         state = learned(policy, data)
         origin = unflat(points[0], data.spec)
-        target = Target.of(policy._energy_of(state), state.data, origin)
+        target = LinearModelTarget.of(policy.energy(state.spec), state.data, origin)
         memo = target.begin(state.chain.memo, origin)
         values, gradients = [], []
         for point in points:
@@ -151,7 +153,7 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
     points = points_for([formula], f"statistics {shared}", 32)
     state = learned(policy, data, len(points))
     origin = np.broadcast_to(points[:1], points.shape)
-    target = Target.of(policy._energy_of(state), state.data, unflat(origin, data.spec))
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, unflat(origin, data.spec))
     rows, theta = state.data.rows, unflat(points, data.spec)
     assert rows is not None
     here, slope = rows.total(target.energy.rows_loss, theta)
@@ -191,8 +193,8 @@ def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> t
     chains = luck.shape[-1]
     state = learned(policy, data, chains)
     first, theta = (unflat(np.broadcast_to(v, (chains, len(v))), data.spec) for v in (start, point))
-    target = Target.of(policy._energy_of(state), state.data, first)
-    memo = quick_jit(Target.begin)(target, state.chain.memo, first)
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, first)
+    memo = quick_jit(LinearModelTarget.begin)(target, state.chain.memo, first)
     _, gradient, _ = evaluate(target, theta, memo, luck)
     return flat(gradient), formula.gradient(point), float(formula.gradient_size(point[None])[0])
 
@@ -228,7 +230,7 @@ def play(policy: Thompson, key: Any, contexts: Any, rewards: Any, carry: Any, wi
 
     def one(t: Any, carry: Any) -> Any:
         state, arms = carry
-        arm, state = policy.act(jax.random.fold_in(key, t), state, contexts[t])
+        arm, state = decide(policy, state.spec, jax.random.fold_in(key, t), state, contexts[t])
         state = policy.update(state, contexts[t], arm, rewards[t, arm])
         return state, arms.at[t].set(arm)
 
@@ -302,7 +304,7 @@ def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> N
     pruned = 0
     policy, stops = run_of(name, b)
     for state, seen in stops:
-        evaluator, memo = policy._energy_of(state).bonus, state.chain.memo
+        evaluator, memo = policy.energy(state.spec).bonus, state.chain.memo
         pruned += int(memo.filled) < 0.8 * seen.rounds
         label = f"pruned {name} {b} {seen.rounds}"
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
@@ -315,9 +317,9 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
     _, stops = run_of("fglmcts", 2.0)
     policy = agent("sfglmcts", lam=0.5, b=2.0, s=s)
     for state, seen in stops:
-        evaluator = policy.energy(seen.spec, ()).bonus
+        evaluator = policy.energy(seen.spec).bonus
         assert evaluator is not None
-        memo = evaluator.reserve(evaluator.init(()), 3000)
+        memo = evaluator.reserve(evaluator.init(), 3000)
         label = f"pruned {s} {seen.rounds}"
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
 
@@ -352,11 +354,11 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     policy = agent(name, **settings)
     with_bounds = played_so_far(policy, 400, [10, 400], bandit)
 
-    def exact(target: Target, theta: Any, memo: Any, luck: Any, suffices: Any) -> Any:
+    def exact(target: LinearModelTarget, theta: Any, memo: Any, luck: Any, suffices: Any) -> Any:
         del suffices
         return target.value(theta, memo, luck)
 
-    monkeypatch.setattr(Target, "value_or_bound", exact)
+    monkeypatch.setattr(LinearModelTarget, "value_or_bound", exact)
     afresh = quick_jit(functools.partial(play))  # traced again, with what is patched
     without = played_so_far(policy, 400, [10, 400], bandit, afresh)
     for (state, seen), (other, same) in zip(with_bounds, without, strict=True):
@@ -376,7 +378,7 @@ def test_the_cheap_bound_is_below_the_energy(contexts: str, name: str) -> None:
     formula = formula_of(policy, data)
     points = points_for([formula], f"bound {name} {shared}", 12)
     state = learned(policy, data, len(points))
-    target = Target.of(policy._energy_of(state), state.data, state.chain.theta)
+    target = LinearModelTarget.of(policy.energy(state.spec), state.data, state.chain.theta)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
 
     def answer(enough: bool) -> np.ndarray:
@@ -408,11 +410,11 @@ def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, kind: str) 
     caps = jnp.repeat(jnp.asarray([0.5, 1.5]), 3)
     made_of: Any = SmoothedFeelGood if smooth else FeelGood
     shape = {"s": jnp.asarray(2.0)} if smooth else {}
-    evaluator = layout(
-        bonus=made_of(lam=jnp.asarray(0.5), b=caps, **shape), spec=data.spec, settings=2
-    )
+    together = Layout(chains=len(points), settings=2, reads_all=True)
+    spec = dataclasses.replace(data.spec, layout=together)
+    evaluator = layout(bonus=made_of(lam=jnp.asarray(0.5), b=caps, **shape), spec=spec)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
-    memo = evaluator.begin(evaluator.init((len(points),)), rows, theta)
+    memo = evaluator.begin(evaluator.init(), rows, theta)
     value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)
     alone, _ = evaluator.value(memo, rows, theta, no_luck)
     checks = []
@@ -438,7 +440,7 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     policy, data = case("fghmcts", shared, bernoulli=False, b=1000.0)
     formula = formula_of(policy, data)
     state = learned(policy, data, 1)
-    energy = policy._energy_of(state)
+    energy = policy.energy(state.spec)
     freeze = quick_jit(lambda p, s, e: p._frozen(s, e))
     for _ in range(20):
         frozen, mode = freeze(policy, state, energy)
@@ -447,7 +449,7 @@ def test_frozen_force_is_the_gradient_where_the_arms_are_the_same(shared: bool) 
     theta = state.mode.theta
     point = flat(theta)
     assert formula.corner_distance(point)[0] > 1e-4
-    target = Target.of(energy, state.data, theta, frozen)
+    target = LinearModelTarget.of(energy, state.data, theta, frozen)
     steep = formula.gradient_size(point)[:, None]
     require(
         [

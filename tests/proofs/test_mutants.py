@@ -28,9 +28,15 @@ from proofs.levels import Check, rejects, require
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
-from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, lmc
-from feelgood.targets.bonus import FeelGood, FullPass, SmoothedFeelGood
-from feelgood.targets.energy import Target
+from feelgood.samplers import lmc
+from feelgood.samplers.hmc import HMC
+from feelgood.samplers.lmc import LMC
+from feelgood.samplers.mala import MALA
+from feelgood.samplers.svrg import SVRGLMC
+from feelgood.samplers.ulmc import ULMC
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+from feelgood.targets.energy import LinearModelTarget
+from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
 
 DATA = problem(Spec(arms=2, dim=3), 40)
@@ -153,7 +159,7 @@ MUTANTS = (
     ),
     Mutant(
         "bonus evaluated at the old θ",
-        Target,
+        LinearModelTarget,
         "with_bonus",
         "bonus.evaluate(memo, self.data.rows, theta, luck)",
         "bonus.evaluate(memo, self.data.rows, self.origin, luck)",
@@ -188,8 +194,8 @@ MUTANTS = (
     Mutant(
         "SVRG batch not scaled by n/B",
         sys.modules["feelgood.targets.energy"],
-        "random_piece",
-        "filled / jnp.maximum(piece_length(number, filled, size), 1)",
+        "random_batch",
+        "filled / jnp.maximum(batch_length(number, filled, size), 1)",
         "jnp.ones_like(luck)",
         ((batches, "svrgfglmcts"), (gaussian, "svrglmcts")),
     ),
@@ -222,7 +228,7 @@ MUTANTS = (
     ),
     Mutant(
         "prior left out",
-        Target,
+        LinearModelTarget,
         "_quadratic_gradient",
         "2.0 * self.energy.rho * theta",
         "0.0 * theta",

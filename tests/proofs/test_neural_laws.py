@@ -86,7 +86,7 @@ def checks(bonus: str, kernel: str, agent: NeuralThompson | None = None) -> list
     def run(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         chain = agent.kernel.init(theta[:, None], None)
         fresh = NeuralThompsonState(state.replay, chain, state.info, state.step, state.spec)
-        after = agent.draw(key, fresh)
+        after = agent.moved(key, fresh)
         return after.chain.theta[:, 0], after.info.acceptance
 
     keys = jax.random.split(levels.key_for(label), CHAINS)

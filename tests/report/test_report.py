@@ -17,12 +17,21 @@ from made_up import made_up, main_table, swept
 import feelgood
 from feelgood import FeelgoodError, cli
 from feelgood.engine.results import AgentResult
-from feelgood.report import charts, drawing, page
+from feelgood.report import page
+from feelgood.report.chart_kinds import sections
+from feelgood.report.charts.compute import regret_against_compute
+from feelgood.report.charts.curves import curve_rows, regret_curves
+from feelgood.report.charts.final import final_intervals
+from feelgood.report.charts.health import sampler_health
+from feelgood.report.charts.published import beside_published
+from feelgood.report.charts.sweep import sweep_charts
 from feelgood.report.matching import find_comparisons
 from feelgood.report.packing import pack
+from feelgood.report.published_comparisons import PublishedVerdict
+from feelgood.report.rendering import render, save_chart, to_spec
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
-from feelgood.report.tables import Verdict
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.report.theme import INKS, PALETTES
+from feelgood.studies.planning import Cell, plan_cells
 from feelgood.studies.store import Store
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--"
@@ -91,62 +100,60 @@ def test_settings_that_change_together_are_no_sweep() -> None:
 # Charts --------------------------------------------------------------------------------------
 
 CHARTS = {
-    "curves": lambda: charts.regret_curves(few()),
-    "curves, logarithmic": lambda: charts.regret_curves(few(), log_x=True, log_y=True, band="std"),
-    "final": lambda: charts.final_intervals(few()),
-    "sweeps": lambda: charts.sweep_charts(swept()),
-    "health": lambda: charts.sampler_health(few()),
-    "compute": lambda: charts.regret_against_compute(few()),
+    "curves": lambda: regret_curves(few()),
+    "curves, logarithmic": lambda: regret_curves(few(), log_x=True, log_y=True, band="std"),
+    "final": lambda: final_intervals(few()),
+    "sweeps": lambda: sweep_charts(swept()),
+    "health": lambda: sampler_health(few()),
+    "compute": lambda: regret_against_compute(few()),
 }
 
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_charts_are_valid_vega_lite_and_can_be_drawn(name: str) -> None:
     chart = CHARTS[name]()
-    spec = drawing.to_spec(chart)
+    spec = to_spec(chart)
     alt.Chart.from_dict(spec, validate=True)
-    drawn = drawing.render(chart, "svg").decode()
+    drawn = render(chart, "svg").decode()
     assert drawn.startswith("<svg")
     assert drawn.count("<path") > 10
     assert "NaN" not in drawn
 
 
 def test_pictures_have_the_formats_that_their_names_say(tmp_path: Path) -> None:
-    chart = charts.final_intervals([made_up("lints")])
+    chart = final_intervals([made_up("lints")])
     for suffix, magic in ((".png", b"\x89PNG\r\n"), (".svg", b"<svg"), (".pdf", b"%PDF-")):
         file = tmp_path / f"figure{suffix}"
-        drawing.save(chart, file)
+        save_chart(chart, file)
         assert file.read_bytes().startswith(magic)
     with pytest.raises(FeelgoodError, match="'gif'"):
-        drawing.save(chart, tmp_path / "figure.gif")
+        save_chart(chart, tmp_path / "figure.gif")
 
 
 def test_curves_hold_the_mean_and_the_quantiles_of_the_living_chains() -> None:
     result = made_up("malats", diverged=2, seeds=20)
     (series,) = name_series([result])
-    last = charts.curve_rows(series, 50, "quantile")[-1]
+    last = curve_rows(series, 50, "quantile")[-1]
     living = result.curve[2:, -1]
     assert last["round"] == 1_000
     assert last["seeds"] == 18
     assert last["mean"] == pytest.approx(living.mean(), rel=1e-4)
     assert last["low"] == pytest.approx(np.quantile(living, 0.1), rel=1e-4)
     assert last["high"] == pytest.approx(np.quantile(living, 0.9), rel=1e-4)
-    std = charts.curve_rows(series, 50, "std")[-1]
+    std = curve_rows(series, 50, "std")[-1]
     assert std["high"] == pytest.approx(living.mean() + living.std(ddof=1), rel=1e-4)
 
 
 def test_one_seed_and_chains_that_all_diverged_are_drawn_as_far_as_they_go() -> None:
     results = [made_up("lmcts", seeds=1), made_up("malats", diverged=6)]
-    for draw in (charts.regret_curves, charts.final_intervals, charts.sampler_health):
-        assert drawing.render(draw(results), "svg")
-    assert drawing.render(
-        charts.sweep_charts([made_up("a", seeds=1, settings={"k": k}) for k in (1, 2)]), "svg"
-    )
+    for draw in (regret_curves, final_intervals, sampler_health):
+        assert render(draw(results), "svg")
+    assert render(sweep_charts([made_up("a", seeds=1, settings={"k": k}) for k in (1, 2)]), "svg")
 
 
 def test_a_real_run_can_be_drawn_and_reported() -> None:
     result = feelgood.run("linear-20", ["uniform"], rounds=30, seeds=2)
-    assert drawing.render(charts.regret_curves(list(result)), "svg")
+    assert render(regret_curves(list(result)), "svg")
     assert "uniform" in page.build_page(list(result))
 
 
@@ -173,22 +180,22 @@ def _lab(linear: np.ndarray) -> np.ndarray:
     return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
 
 
-@pytest.mark.parametrize("theme", drawing.PALETTES)
+@pytest.mark.parametrize("theme", PALETTES)
 @pytest.mark.parametrize("kind", BLINDNESS)
 def test_colours_stay_apart_for_colour_blind_readers(theme: str, kind: str) -> None:
-    seen = [_lab(np.array(BLINDNESS[kind]) @ _luminances(c)[0]) for c in drawing.PALETTES[theme]]
+    seen = [_lab(np.array(BLINDNESS[kind]) @ _luminances(c)[0]) for c in PALETTES[theme]]
     apart = [float(np.linalg.norm(a - b)) for i, a in enumerate(seen) for b in seen[:i]]
     assert min(apart) > 18.0  # 2.3 is just noticeable side by side
 
 
-@pytest.mark.parametrize("theme", drawing.PALETTES)
+@pytest.mark.parametrize("theme", PALETTES)
 def test_colours_and_text_stand_out_from_the_paper(theme: str) -> None:
     def contrast(colour: str) -> float:
-        ends = sorted((_luminances(colour)[1], _luminances(drawing.INKS[theme]["paper"])[1]))
+        ends = sorted((_luminances(colour)[1], _luminances(INKS[theme]["paper"])[1]))
         return (ends[1] + 0.05) / (ends[0] + 0.05)
 
-    assert min(map(contrast, drawing.PALETTES[theme])) > 3.0  # WCAG: graphics
-    assert contrast(drawing.INKS[theme]["soft"]) > 4.5  # WCAG: text
+    assert min(map(contrast, PALETTES[theme])) > 3.0  # WCAG: graphics
+    assert contrast(INKS[theme]["soft"]) > 4.5  # WCAG: text
 
 
 # The page ------------------------------------------------------------------------------------
@@ -230,7 +237,7 @@ def test_what_the_page_draws_is_valid_vega_lite() -> None:
     data = page.page_data(results, find_comparisons(results))
     # Other variants differ in names of fields and in numbers.
     specs = {(c["section"], c["title"]): c["variants"][-1][1] for c in data["charts"]}
-    assert {section for section, _ in specs} == {s.id for s in page.SECTIONS} - {
+    assert {section for section, _ in specs} == {s.id for s in sections()} - {
         "posterior",
         "draws",
     }
@@ -357,13 +364,13 @@ def test_published_numbers_are_found_for_the_papers_settings_and_no_others() -> 
     main = [c for c in found if c.row.published.table == "main"]
     assert {(c.row.testbed, c.rounds) for c in main} == {("linear-20", 10_000)}
     short = find_comparisons([as_published("linucb", 100)])
-    assert {c.verdict for c in short} == {Verdict.NOT_COMPARABLE}
+    assert {c.verdict for c in short} == {PublishedVerdict.NOT_COMPARABLE}
 
 
 def test_published_numbers_are_drawn_and_shown() -> None:
     result = as_published("linucb", 10_000)
     comparisons = find_comparisons([result])
-    drawn = drawing.render(charts.beside_published(comparisons), "svg").decode()
+    drawn = render(beside_published(comparisons), "svg").decode()
     assert "published" in drawn
     rows = data_of(page.build_page([result], comparisons=comparisons))["published"][0]
     assert rows[0]["published"] == 73.0
@@ -461,7 +468,7 @@ def test_bad_input_is_one_sentence(
 
 def test_a_measure_that_nobody_recorded_is_refused() -> None:
     with pytest.raises(FeelgoodError, match="did you mean 'acceptance'"):
-        charts.sampler_health(few(), measure="acceptence")
+        sampler_health(few(), measure="acceptence")
 
 
 def test_the_pages_files_are_in_the_package() -> None:

@@ -4,7 +4,6 @@ There is none here: `PRETEND` makes the engine behave as if there were one.
 """
 
 import datetime
-import importlib
 import os
 import shutil
 import signal
@@ -19,33 +18,28 @@ import pytest
 from stored import arrays, assert_same_bytes, children_of
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.spec import Spec
-from feelgood.engine import resuming
-from feelgood.engine.grouping import on_cores
-from feelgood.engine.memory import GIB, VARIABLE, memory_limit
+from feelgood.core.testbed import TESTBEDS, Testbed
+from feelgood.engine import device
+from feelgood.engine import resuming as marks
+from feelgood.engine.device import GIB, VARIABLE, memory_limit
+from feelgood.engine.plan import chain_bytes, on_cores
 from feelgood.engine.simulation import Outcome, simulate
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
 from feelgood.studies.checkpoints import FolderCheckpoints
+from feelgood.studies.driver import Watcher, run_study
 from feelgood.studies.engines import Event, LocalEngine, Note
-from feelgood.studies.engines.base import in_words
+from feelgood.studies.engines.base import failure_in_words
 from feelgood.studies.execute import execute
-from feelgood.studies.running import Watcher, run_study
-from feelgood.studies.spec import Study, plan_cells
+from feelgood.studies.planning import Study, plan_cells
 from feelgood.testbeds import Linear
 
-#: Where it is asked whether there is an accelerator, and a plugin that has all of them say yes.
-ASKING = (
-    "feelgood.targets.history",
-    "feelgood.engine.memory",
-    "feelgood.targets.replay",
-    "feelgood.engine.simulation",
-)
-PRETEND = f"""
-import importlib
+#: A plugin that says that there is an accelerator: one place is asked.
+PRETEND = """
+from feelgood.engine import device
 
-for name in {ASKING}:
-    importlib.import_module(name).on_accelerator = lambda: True
+device.on_accelerator = lambda: True
 """
 SMALL = {"layers": "8", "batch": 8, "updates": 3}
 ROUNDS = 700
@@ -53,13 +47,12 @@ ROUNDS = 700
 
 @pytest.fixture
 def accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ASKING:
-        monkeypatch.setattr(importlib.import_module(name), "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
 
 
-def for_chains(policy: object, testbed: object, chains: float) -> str:
+def for_chains(policy: Policy, testbed: Testbed, chains: float) -> str:
     """The value of FEELGOOD_MEMORY into which so many chains fit."""
-    return f"{chains * policy.memory(testbed.spec, ROUNDS) / GIB:.12f}"  # type: ignore[attr-defined]
+    return f"{chains * chain_bytes(policy, testbed.spec, ROUNDS) / GIB:.12f}"
 
 
 # ---- checkpoints ----------------------------------------------------------------------------
@@ -103,17 +96,17 @@ def test_a_checkpoint_of_another_version_or_layout_counts_as_absent(
     kept = Kept()
     regret, before = play(kept), kept.saves
     if change == "another version":
-        monkeypatch.setattr(resuming, "version", lambda name: "0.0")
+        monkeypatch.setattr(marks, "version", lambda name: "0.0")
     elif change == "another layout":
         kept[0] = {name: a for name, a in kept[0].items() if not name.startswith("leaf.")}
-        kept[0][resuming.LAYOUT] = np.asarray("as it was")
+        kept[0][marks.LAYOUT] = np.asarray("as it was")
     np.testing.assert_array_equal(play(kept), regret)
     assert (kept.saves == before) == (change == "none"), "what is finished is not saved again"
 
 
 def test_the_seconds_of_a_resumed_cell_are_those_of_all_its_work(tmp_path: Path) -> None:
     (cell,) = plan_cells("linear-20", "uniform", rounds=600, seeds=1)
-    batch = Batch((cell,))
+    batch = CellBatch((cell,))
 
     class Stop(Exception):
         """In the middle."""
@@ -255,10 +248,10 @@ def test_a_memory_that_is_no_number_is_refused(text: str, monkeypatch: pytest.Mo
 
 def test_a_device_without_memory_left_says_what_to_do() -> None:
     error = RuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 12345 bytes.")
-    assert f"run it again with {VARIABLE} set to fewer GiB" in in_words(error)
-    assert in_words(RuntimeError("else\nand more")) == "RuntimeError: else"
-    assert in_words(RuntimeError()) == "RuntimeError"
-    assert in_words(FeelgoodError("A sentence.")) == "A sentence."
+    assert f"run it again with {VARIABLE} set to fewer GiB" in failure_in_words(error)
+    assert failure_in_words(RuntimeError("else\nand more")) == "RuntimeError: else"
+    assert failure_in_words(RuntimeError()) == "RuntimeError"
+    assert failure_in_words(FeelgoodError("A sentence.")) == "A sentence."
 
 
 # ---- workers --------------------------------------------------------------------------------
@@ -282,7 +275,7 @@ def test_what_a_worker_notes_is_told(tmp_path: Path) -> None:
             del store
             return "cpu"
 
-        def submit(self, batch: Batch) -> None:
+        def submit(self, batch: CellBatch) -> None:
             self.batch = batch
 
         def wait(self, seconds: float) -> list[Event]:
@@ -364,13 +357,13 @@ def test_kill_9_of_a_neural_study_cut_by_memory(
 def test_linear_agents_are_cut_by_memory_too(
     chains: float, parts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Closed-form agents on images need a matrix an arm: the same results in smaller groups."""
+    """Closed-form agents on images need a matrix per arm: the same results in smaller groups."""
     testbed = Linear(parameters=6, arms=3)
     policy = AGENTS["lints"].build({})
     monkeypatch.setenv(VARIABLE, for_chains(policy, testbed, chains))
     heard: list[str] = []
     groups, workers = on_cores(
-        *(policy, testbed.spec, policy.memory(testbed.spec, ROUNDS), memory_limit()),
+        *(False, chain_bytes(policy, testbed.spec, ROUNDS), memory_limit()),
         *(1, 5, 2, heard.append),
     )
     assert len(groups) == parts

@@ -11,9 +11,9 @@ import pytest
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.studies import Store, Study, plan_cells, run_study
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
+from feelgood.studies.cells import PROVENANCE
 from feelgood.studies.engines.ray import RayEngine
-from feelgood.studies.store import PROVENANCE
 
 pytest.importorskip("ray", reason="Ray is an extra: pip install 'feelgood[ray]'")
 
@@ -23,7 +23,7 @@ ROUNDS, SEEDS, EVERY = 3000, 4, 1000
 DRIVER = f"""
 import sys, threading
 from ray.cluster_utils import Cluster
-from feelgood.studies import Study, Watcher, plan_cells, run_study
+from feelgood.studies import (Study, Watcher, plan_cells, run_study)
 
 head = {{"num_cpus": 1, "include_dashboard": False}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -85,7 +85,7 @@ def test_a_node_that_dies_has_its_batch_run_elsewhere(tmp_path: Path) -> None:
 
 PLUGIN = """
 from feelgood.agents import Uniform
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 
 @AGENTS.register("mute")
 class Mute(Uniform):
@@ -159,4 +159,4 @@ def test_a_full_disk_at_the_token_gets_one_sentence(
 
     monkeypatch.setattr(Path, "touch", full)
     with pytest.raises(FeelgoodError, match=r"cannot write .*driver-1 .*free some space"):
-        engine.submit(Batch((cell,)))
+        engine.submit(CellBatch((cell,)))

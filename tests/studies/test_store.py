@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import feelgood.studies.atomic as atomic_module
+import feelgood.studies.locks as locks_module
 from feelgood import FeelgoodError
 from feelgood.cli import main
 from feelgood.core.parquet import read_parquet
-from feelgood.report import drawing, page
+from feelgood.report import page, rendering
 from feelgood.studies import Store, Study, plan_cells, run_study
-from feelgood.studies.atomic import Lock
 from feelgood.studies.batches import Claim, plan
+from feelgood.studies.locks import Lock
 from feelgood.studies.status import status
 
 FILE = 'name = "s"\nstore = "store"\ntestbeds = ["linear-20"]\nagents = ["uniform"]\nrounds = 40\n'
@@ -88,7 +88,7 @@ def test_damaged_cells_are_named_by_all_that_reads_a_store(
 
     # What draws takes long and is tested elsewhere.
     monkeypatch.setattr(page, "_vega", lambda: "")
-    monkeypatch.setattr(drawing, "render", lambda *words: b"")
+    monkeypatch.setattr(rendering, "render", lambda *words: b"")
     folder = store.path.parent
     out = folder / "out.csv"
     for words in (
@@ -204,7 +204,7 @@ def test_a_file_system_without_locks_gets_one_sentence(
     def refuse(*words: object, **options: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(atomic_module.filelock.FileLock, "acquire", refuse)
+    monkeypatch.setattr(locks_module.filelock.FileLock, "acquire", refuse)
     with pytest.raises(FeelgoodError, match="a file system without locks"):
         Store(tmp_path / "s")
 
@@ -212,7 +212,7 @@ def test_a_file_system_without_locks_gets_one_sentence(
 def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     """Also when that is killed; another process sees it held until then."""
     hold = (
-        "import sys; from pathlib import Path; from feelgood.studies.atomic import Lock; "
+        "import sys; from pathlib import Path; from feelgood.studies.locks import Lock; "
         "lock = Lock(Path(sys.argv[1])); assert lock.take(wait=False); print('held', flush=True); "
         "input()"
     )

@@ -17,17 +17,17 @@ from commands import Command
 from rich.console import Console
 from rich.progress import Progress
 
-import feelgood.testbeds.rows as rows_module
 from feelgood import FeelgoodError
 from feelgood.cli import main
 from feelgood.cli.progress import _Bars, study_watcher
 from feelgood.cli.study import check_outcome
 from feelgood.core.parquet import read_parquet
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import TESTBEDS
 from feelgood.data import datasets
 from feelgood.engine.results import AgentResult
+from feelgood.paper.published_rows import rows
 from feelgood.paper.reproducing import plan_rows
-from feelgood.paper.tables import rows
 from feelgood.studies import (
     Cell,
     Store,
@@ -38,9 +38,10 @@ from feelgood.studies import (
     read_study,
     run_study,
 )
-from feelgood.studies.batches import Batch, Claim, is_running, make_batches, plan
-from feelgood.studies.spec import SEED_BLOCK, outline, seed_blocks
-from feelgood.studies.store import merge_seeds
+from feelgood.studies.batches import CellBatch, Claim, is_running, make_batches, plan
+from feelgood.studies.merging import merge_seeds
+from feelgood.studies.planning import SEED_BLOCK, outline, seed_blocks
+from feelgood.testbeds import problems
 
 GOOD = 'testbeds = ["linear-20"]\nagents = ["lints"]\nrounds = 50\n'
 DEEP = "a = " + "[" * 5000 + "]" * 5000
@@ -383,7 +384,7 @@ def test_a_batch_that_cannot_run_is_named_and_the_others_go_on(
     plugin.write_text(
         "import jax.numpy as jnp\n"
         "from feelgood.agents import LinTS\n"
-        "from feelgood.core.protocols import AGENTS\n"
+        "from feelgood.core.policy import AGENTS\n"
         "@AGENTS.register('broken')\n"
         "class Broken(LinTS):\n"
         '    """Breaks when it starts."""\n'
@@ -468,7 +469,7 @@ def test_a_plugin_that_changes_after_planning_is_not_run(tmp_path: Path) -> None
 
 def test_progress_after_failures() -> None:
     cells = plan_cells("linear-20", "uniform", rounds=50, seeds=30)
-    first, second, third = (Batch((cell,)) for cell in cells)
+    first, second, third = (CellBatch((cell,)) for cell in cells)
     text = io.StringIO()
     with study_watcher(Console(file=text, width=200)) as watch:
         watch.planned([first, second, third], 0, 3)
@@ -598,7 +599,7 @@ LARGE_DATA = ("covertype", "mnist", "cifar10")
 @pytest.mark.parametrize("name", STORED)
 def test_planning_reads_no_dataset(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(datasets, "located", Path)
-    monkeypatch.setattr(rows_module, "located", Path)
+    monkeypatch.setattr(problems, "located", Path)
 
     def read(*words: object) -> None:
         raise AssertionError("a dataset was read")

@@ -10,25 +10,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-import registered
+from real_data import built, standardised, unit
 from scipy import stats
 
 from feelgood import TESTBEDS, FeelgoodError, Spec, Testbed
 from feelgood.agents import LinTS, Uniform
 from feelgood.core.registry import Registry
-from feelgood.data.datasets import DataAbsent, load
+from feelgood.data.datasets import DataAbsent
 from feelgood.engine.environment import environment
 from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Classification, Payoffs
-from feelgood.testbeds.financial import portfolio_weights
+from feelgood.testbeds.contexts import encode
 from feelgood.testbeds.shuffling import shuffle_key, shuffled_row
-from feelgood.testbeds.tables import encode, ordinal
 
 LEVEL = 1e-6
-
-
-def built(name: str, **values: Any) -> Testbed:
-    return registered.built(TESTBEDS[name], values)
 
 
 def order(seed: int, rounds: int, rows: int, first: int = 0) -> np.ndarray:
@@ -88,15 +83,6 @@ def contexts_of(table: Any) -> np.ndarray:
     return np.asarray(jax.vmap(table.context)(jnp.arange(table.rows)), np.float64)
 
 
-def unit(x: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(x, axis=1, keepdims=True)
-    return x / np.where(length > 0, length, 1)
-
-
-def standardised(x: np.ndarray) -> np.ndarray:
-    return (x - x.mean(axis=0)) / x.std(axis=0)
-
-
 COLUMNS = np.array(
     [[1, 0, 2, 5.0], [2, 1, 0, 0.5], [4, 1, 1, -3], [8, 0, 2, 0], [-1, 1, 7, 2.5]], np.float64
 )
@@ -131,10 +117,6 @@ def test_rows_of_zeros_constant_columns_and_huge_numbers_stay_finite() -> None:
     np.testing.assert_allclose(
         contexts_of(encode("a", huge, "number", "paper")), [[0.6, 0.8], [0, 0]], rtol=1e-6
     )
-
-
-def test_ordinal_codes_are_alphabetical() -> None:
-    np.testing.assert_array_equal(ordinal(np.array(["b", "?", "a", "b"])), [2, 0, 1, 2])
 
 
 # ---- users' own data ------------------------------------------------------------------------
@@ -340,13 +322,6 @@ def test_one_constant_ends_every_context_of_length_one() -> None:
     np.testing.assert_array_equal(contexts_of(zeros)[:, :-1], 0)
 
 
-@pytest.mark.parametrize("name", ["digits", "magic", "jester", "financial", "restaurant"])
-def test_known_datasets_have_no_intercept_and_their_name(name: str) -> None:
-    testbed = built(name)
-    assert testbed.name == name
-    assert testbed.table.intercept is False
-
-
 def test_a_linear_agent_learns_which_arm_is_the_best_on_the_whole() -> None:
     """Nine labels in ten are 1 and the features are of no use: chance has regret 1,000."""
     random = np.random.RandomState(0)
@@ -387,36 +362,7 @@ def test_a_testbed_has_a_name() -> None:
     assert TESTBEDS["linear-20"].build().name == "Linear"
 
 
-# ---- digits, which scikit-learn has ---------------------------------------------------------
-
-
-def test_digits() -> None:
-    testbed = built("digits")
-    assert testbed.spec == Spec(arms=10, dim=64, rewards="bernoulli")
-    contexts, _, means = environment(testbed, [3], 1797)
-    from sklearn.datasets import load_digits
-
-    images = load_digits()
-    np.testing.assert_array_equal(means[:, :, 0].sum(axis=0), np.bincount(images.target))
-    np.testing.assert_allclose(
-        np.sort(np.asarray(contexts[:, 20, 0])), np.sort(unit(images.data)[:, 20]), atol=1e-6
-    )
-
-
-def test_digits_without_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    real_import = builtins.__import__
-
-    def without(name: str, *rest: Any, **more: Any) -> Any:
-        if name.startswith("sklearn"):
-            raise ImportError(name)
-        return real_import(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(FeelgoodError) as caught:
-        TESTBEDS["digits"].build()
-    assert str(caught.value) == (
-        "digits needs scikit-learn: install it with pip install 'feelgood[digits]'."
-    )
+# ---- rounds --------------------------------------------------------------------------------
 
 
 def test_a_uniform_agent_regrets_one_minus_one_over_the_arms() -> None:
@@ -467,124 +413,3 @@ def test_absent_data_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: 
                 DataAbsent, match=r"run 'feelgood data fetch \w+', or set FEELGOOD_"
             ):
                 TESTBEDS[name].build()
-
-
-# ---- the real datasets ----------------------------------------------------------------------
-
-SHAPES = {
-    "adult": (2, 14, 108, 10_000),
-    "cifar10": (10, 3072, 3072, 25_000),
-    "covertype": (7, 54, 54, 15_000),
-    "magic": (2, 10, 10, 10_000),
-    "mnist": (10, 784, 784, 10_000),
-    "mushroom": (2, 22, 117, 10_000),
-    "mushroom-risky": (2, 22, 117, 10_000),
-    "shuttle": (7, 9, 9, 10_000),
-    "jester": (8, 32, 32, 10_000),
-    "financial": (8, 21, 21, 10_000),
-    "restaurant": (130, 18, 63, 10_000),
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_shapes_of_the_real_datasets(name: str) -> None:
-    arms, paper, standard, rounds = SHAPES[name]
-    testbed = built(name)
-    assert (testbed.spec.arms, testbed.spec.dim, testbed.rounds) == (arms, paper, rounds)
-    assert built(name, preprocess="standard").spec.dim == standard
-
-
-def first_rows(testbed: Any, count: int = 200) -> np.ndarray:
-    return np.asarray(jax.vmap(testbed.table.context)(jnp.arange(count)), np.float64)
-
-
-def test_adult_as_numpy_would_encode_it() -> None:
-    paper, standard = built("adult"), built("adult", preprocess="standard")
-    data = load("adult")
-    columns: dict[str, np.ndarray] = {}
-    for kind in ("num", "cat"):
-        names = data[f"{kind}_names"].tolist()
-        columns |= dict(zip(names, data[f"X_{kind}"].T.astype(np.float64), strict=True))
-    order = data["column_order"].tolist()
-    expected = unit(np.stack([columns[name] for name in order], axis=1)[:200])
-    np.testing.assert_allclose(first_rows(paper), expected, atol=1e-6)
-    blocks = [
-        columns[name][:, None] == np.arange(columns[name].max() + 1)
-        if name in data["cat_names"]
-        else standardised(columns[name][:, None])
-        for name in order
-    ]
-    np.testing.assert_allclose(first_rows(standard), unit(np.hstack(blocks)[:200]), atol=1e-5)
-
-
-def test_covertype_standardises_ten_columns_and_leaves_the_flags() -> None:
-    testbed = built("covertype", preprocess="standard")
-    x = load("covertype")["X"].astype(np.float64)
-    expected = np.hstack([standardised(x[:, :10])[:200], x[:200, 10:]])
-    np.testing.assert_allclose(first_rows(testbed), unit(expected), atol=1e-5)
-
-
-def test_risky_mushrooms_pay_as_the_text_says() -> None:
-    testbed = built("mushroom-risky")
-    _, rewards, means = environment(testbed, range(5), 8_124)
-    eat, leave = np.moveaxis(np.asarray(means), 1, 0)
-    np.testing.assert_array_equal(leave, 0)
-    edible = eat == 5
-    np.testing.assert_array_equal(edible.sum(axis=0), 4208)
-    np.testing.assert_array_equal(eat[~edible], -15)
-    got, left = np.moveaxis(np.asarray(rewards), 1, 0)
-    np.testing.assert_array_equal(left, 0)
-    np.testing.assert_array_equal(got[edible], 5)
-    poisoned = got[~edible]
-    assert set(np.unique(poisoned)) == {5, -35}
-    count = poisoned.size
-    assert stats.binomtest(int((poisoned == 5).sum()), count, 0.5).pvalue > LEVEL
-
-
-def test_jester_rewards_are_the_ratings_of_eight_jokes() -> None:
-    testbed = built("jester")
-    ratings = load("jester")["X40"] / 100
-    contexts, _, means = environment(testbed, [0], 50)
-    seen = {tuple(row) for row in np.rint(ratings[:, 32:] * 100).tolist()}
-    assert {tuple(row) for row in np.rint(means[..., 0] * 1000).tolist()} <= seen
-    np.testing.assert_allclose(first_rows(testbed), unit(ratings[:200, :32]), atol=1e-6)
-    np.testing.assert_allclose(np.asarray(testbed.payoffs), ratings[:, 32:] / 10, atol=1e-6)
-    assert np.abs(np.asarray(means)).max() <= 1
-    assert contexts.shape == (50, 32, 1)
-
-
-def test_financial_portfolios_are_fixed_combinations_of_length_one() -> None:
-    testbed, other = built("financial"), built("financial", portfolios=1)
-    weights = portfolio_weights(21, 0)
-    np.testing.assert_allclose(np.linalg.norm(weights, axis=0), 1)
-    # numpy's legacy generator is frozen: these weights are part of the definition.
-    np.testing.assert_allclose(weights[0, :3], [0.040265, 0.226853, 0.077221], atol=1e-6)
-    x = load("financial")["X"]
-    np.testing.assert_allclose(testbed.payoffs, (x / x.std(axis=0)) @ weights, rtol=1e-4, atol=1e-5)
-    assert not np.allclose(testbed.payoffs, other.payoffs)
-
-
-def test_restaurant_rewards_are_the_best_ratings() -> None:
-    testbed = built("restaurant")
-    data = load("restaurant")
-    users = data["userprofile"][:, 0].tolist()
-    places = sorted({int(place) for place in data["rating_final"][:, 1]})
-    payoffs = np.asarray(testbed.payoffs)
-    assert payoffs.shape == (138, 130)
-    assert payoffs.sum() == (data["rating_final"][:, 2] == "2").sum() == 486
-    for user, place, rating in data["rating_final"][:, :3].tolist():
-        assert payoffs[users.index(user), places.index(int(place))] == (rating == "2")
-
-
-def test_what_chance_and_one_place_cost_on_restaurant() -> None:
-    """The figures that docs/datasets.md and the reason beside the published numbers give."""
-    liked = np.asarray(built("restaurant").payoffs)
-    ratings = load("restaurant")["rating_final"]
-    rated = len({user for user, rating in ratings[:, [0, 2]].tolist() if rating != "0"})
-    paid = (ratings[:, 2] != "0").sum()
-
-    best = liked.max(axis=1).mean()
-    assert round(10_000 * (best - liked.mean())) == 7_773
-    assert round(10_000 * (best - liked.mean(axis=0).max())) == 6_739
-    # As the released script has it, which pays for the middle rating too.
-    assert round(10_000 * (rated / len(liked) - paid / liked.size)) == 8_697

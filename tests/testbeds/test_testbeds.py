@@ -59,7 +59,7 @@ def test_linear_contexts_parameters_and_noise_have_their_laws() -> None:
     noise = (rewards - means)[:, 0].reshape(1, -1)
     off = np.corrcoef(np.vstack([flat, noise])) - np.eye(5)
     assert np.abs(off).max() < 5 / np.sqrt(seeds * rounds)
-    # The means are linear in the context, with one block an arm, θ ~ N(0, 1).
+    # The means are linear in the context, with one block per arm, θ ~ N(0, 1).
     theta = []
     for seed in range(seeds):
         x, _, mean = sides(block, seed)
@@ -125,7 +125,7 @@ def test_logistic_rewards_are_bernoulli_with_the_mean_they_say() -> None:
     # One uniform serves all arms of a round, so within a round the larger mean never loses.
     order = np.argsort(means, axis=1)
     assert (np.diff(np.take_along_axis(rewards, order, axis=1), axis=1) >= 0).all()
-    # For independent draws take one arm a round, a different one each time.
+    # For independent draws take one arm per round, a different one each time.
     arm = np.arange(200)[:, None, None] % 4
     rewards, means = (np.take_along_axis(x, arm, axis=1) for x in (rewards, means))
     edges = np.quantile(means, np.linspace(0, 1, 11))
@@ -197,6 +197,11 @@ BAD_NAMES = [
     ("wheel-0", r"wheel-0\.delta = '0' is not allowed: use a finite number above 0 and at most 1"),
     ("wheel-1.5", r"wheel-1\.5\.delta = '1\.5' is not allowed"),
     ("linear-", "unknown testbed 'linear-': did you mean 'linear-"),
+    ("linear-020", "unknown testbed 'linear-020': did you mean 'linear-20'"),
+    ("linear-060", "unknown testbed 'linear-060': did you mean 'linear-60'"),
+    ("linear-20.0", r"unknown testbed 'linear-20\.0': did you mean 'linear-20'"),
+    ("wheel-0.50", r"unknown testbed 'wheel-0\.50': did you mean 'wheel-0\.5'"),
+    ("wheel-00.5", r"unknown testbed 'wheel-00\.5': did you mean 'wheel-0\.5'"),
     ("linear--20", "unknown testbed 'linear--20': did you mean 'linear-20'"),
 ]
 

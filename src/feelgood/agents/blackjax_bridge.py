@@ -5,6 +5,7 @@ and if every argument that its kernel needs is one that can be supplied here (se
 BlackJAX is imported when such an agent is named, not before.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -17,16 +18,18 @@ from jaxtyping import Array, Float, Int, Key
 
 from feelgood.agents.thompson import gibbs_matched, gibbs_target
 from feelgood.core.errors import FeelgoodError, did_you_mean
-from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
-from feelgood.core.spec import Likelihood, LinearTarget, Number, Spec
+from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
 from feelgood.targets import models
-from feelgood.targets.bonus import FeelGood, FullPass
-from feelgood.targets.energy import Data, Energy, Target
-from feelgood.targets.history import Rows, Stats
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.energy import Energy, LinearModelTarget
+from feelgood.targets.evaluators import FullPass
+from feelgood.targets.history import Rows
+from feelgood.targets.observations import Data
+from feelgood.targets.sums import Stats
 
 PREFIX = "blackjax:"
 #: Kernels that a listing shows; any other that fits is understood too.
@@ -118,18 +121,24 @@ class BlackjaxThompson(Policy):
         bonus = None if self.bonus is None else FullPass(bonus=self.bonus, spec=spec)
         return Energy(eta=self.eta, rho=self.rho, bonus=bonus, likelihood=likelihood, spec=spec)
 
-    def chains_per_program(self, spec: Spec) -> int | None:
-        del spec
-        return 1
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(
+            alone=True,
+            target=gibbs_target(self._energy(spec), self.beta, self.bonus),
+            matched=functools.partial(gibbs_matched, spec),
+        )
 
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> BlackjaxState:
-        assert shape == () and isinstance(key, jax.Array)
+    def noise(self, spec: Spec) -> Needs:
+        del spec
+        return Needs(draw="key", choose=0)
+
+    def init(self, key: Key[Array, ""], spec: Spec) -> BlackjaxState:
         energy = self._energy(spec)
         rows = None
         if energy.needs_contexts or energy.needs_played:
-            rows = Rows.empty(spec, (), all_arms=energy.needs_contexts, played=energy.needs_played)
+            rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=energy.needs_played)
         return BlackjaxState(
-            data=Data(stats=Stats.empty(spec, ()), rows=rows, count=jnp.zeros((), jnp.int32)),
+            data=Data(stats=Stats.empty(spec), rows=rows, count=jnp.zeros((), jnp.int32)),
             theta=jax.random.normal(key, (spec.dim, spec.blocks)),
             acceptance=jnp.ones(()),
             spec=spec,
@@ -139,10 +148,10 @@ class BlackjaxThompson(Policy):
         data = state.data.reserve(rounds)
         return BlackjaxState(data, state.theta, state.acceptance, state.spec)
 
-    def _draw(self, key: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
+    def draw(self, noise: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
         kernel = find_kernel(self.kernel)
         energy = self._energy(state.spec)
-        target = Target.of(energy, state.data, state.theta)
+        target = LinearModelTarget.of(energy, state.data, state.theta)
         shape = state.theta.shape
 
         curvature = self.beta * energy.curvature(state.data.stats)
@@ -163,7 +172,7 @@ class BlackjaxThompson(Policy):
             "L": jnp.sqrt(1.0 * state.spec.parameters),
         }
         arguments = {name: supplies[name] for name in kernel.wants}
-        start_key, *step_keys = jax.random.split(key, self.steps + 1)
+        start_key, *step_keys = jax.random.split(noise, self.steps + 1)
         start_arguments = {kernel.wants_key: start_key} if kernel.wants_key else {}
         chain = kernel.init((state.theta / scale).reshape(-1), logdensity, **start_arguments)
         one_step = kernel.build_kernel()
@@ -176,14 +185,10 @@ class BlackjaxThompson(Policy):
         theta = chain.position.reshape(shape) * scale
         return BlackjaxState(state.data, theta, acceptance.mean(), state.spec)
 
-    def act(
-        self, key: AnyKey, state: BlackjaxState, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, ""], BlackjaxState]:
-        assert isinstance(key, jax.Array)
-        state = self._draw(key, state)
-        return self.arm_of_draw(state, context), state
-
-    def arm_of_draw(self, state: BlackjaxState, context: Float[Array, "..."]) -> Int[Array, ""]:
+    def choose(
+        self, noise: None, state: BlackjaxState, context: Float[Array, "..."]
+    ) -> Int[Array, ""]:
+        del noise
         return lanes.argmax(models.scores(state.spec, state.theta, context))
 
     def update(
@@ -198,24 +203,12 @@ class BlackjaxThompson(Policy):
         theta = data.unless_lost(state.theta)
         return BlackjaxState(data, theta, state.acceptance, state.spec)
 
-    def redraw(
-        self, key: AnyKey, state: BlackjaxState
-    ) -> tuple[Float[Array, " parameters"], BlackjaxState]:
-        assert isinstance(key, jax.Array)
-        state = self._draw(key, state)
-        return state.theta.reshape(-1), state
-
-    def target(self, spec: Spec) -> LinearTarget:
-        return gibbs_target(self._energy(spec), self.beta, self.bonus)
-
-    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
-        return gibbs_matched(spec, noise, precision)
-
-    def probe(self, state: BlackjaxState) -> Float[Array, ""]:
-        return jnp.sum(state.theta)
-
-    def health(self, state: BlackjaxState) -> dict[str, Float[Array, ""]]:
-        return {"acceptance": state.acceptance}
+    def report(self, state: BlackjaxState) -> Report:
+        return Report(
+            finite=jnp.isfinite(jnp.sum(state.theta)),
+            health={"acceptance": state.acceptance},
+            parameters=state.theta.reshape(-1),
+        )
 
 
 def parse(name: str) -> Entry[Policy] | None:

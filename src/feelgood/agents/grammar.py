@@ -12,26 +12,18 @@ from typing import Any, NamedTuple
 
 from feelgood.agents.thompson import Thompson
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, settings_of
-from feelgood.samplers import HMC, LMC, MALA, SVRGLMC, ULMC, Kernel
+from feelgood.samplers import KERNELS, Kernel
+from feelgood.samplers.blocks import VARIANTS
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 
-PATTERN = re.compile(r"((?:p|u|svrg)*)(fg|sfg)?(lmc|mala|hmc)ts")
-KERNELS: dict[tuple[str, str], type[Kernel]] = {
-    ("", "lmc"): LMC,
-    ("", "mala"): MALA,
-    ("", "hmc"): HMC,
-    ("u", "lmc"): ULMC,
-    ("svrg", "lmc"): SVRGLMC,
-}
 BONUSES: dict[str, tuple[type[FeelGood] | None, str]] = {
     "": (None, ""),
     "fg": (FeelGood, ", feel-good bonus"),
     "sfg": (SmoothedFeelGood, ", smoothed feel-good bonus"),
 }
-VARIANTS = {"u": "underdamped dynamics", "svrg": "variance-reduced gradients"}
 
 PAPER_AGENTS = tuple(
     [
@@ -105,9 +97,17 @@ class Parts(NamedTuple):
         return KERNELS[self.variant, self.kernel_name]
 
 
+def _pattern() -> re.Pattern[str]:
+    """What names look like, with the kernels that are registered now."""
+    variants = "|".join(["p", *VARIANTS])
+    bonuses = "|".join(filter(None, BONUSES))
+    kernels = "|".join(dict.fromkeys(name for _, name in KERNELS))
+    return re.compile(f"((?:{variants})*)({bonuses})?({kernels})ts")
+
+
 def read(name: str) -> Parts | None:
     """The parts of a name; None for a name of another kind; an error for nonsense."""
-    match = PATTERN.fullmatch(name)
+    match = _pattern().fullmatch(name)
     if match is None:
         return None
     prefixes, bonus_name, kernel_name = match.group(1), match.group(2) or "", match.group(3)
@@ -115,13 +115,14 @@ def read(name: str) -> Parts | None:
     variant = prefixes.removeprefix("p")
     kernel = KERNELS.get((variant, kernel_name))
     if kernel is None and variant in VARIANTS:
+        base = next(base for v, base in KERNELS if v == variant)
         raise FeelgoodError(
-            f"'{name}' makes no sense: {VARIANTS[variant]} go with lmc only, "
-            f"use '{variant}{bonus_name}lmcts'."
+            f"'{name}' makes no sense: {VARIANTS[variant]} go with {base} only, "
+            f"use '{variant}{bonus_name}{base}ts'."
         )
     if kernel is None:
         raise FeelgoodError(
-            f"'{name}' makes no sense: '{prefixes}' is not one of p, u and svrg, "
+            f"'{name}' makes no sense: '{prefixes}' is not one of p, {' and '.join(VARIANTS)}, "
             f"use for example 'p{bonus_name}{kernel_name}ts'."
         )
     if preconditioned and not kernel.preconditionable:

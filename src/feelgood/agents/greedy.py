@@ -1,4 +1,4 @@
-"""ε-greedy agents: contextual (ridge estimate) and tabular (one mean an arm)."""
+"""ε-greedy agents: contextual (ridge estimate) and tabular (one mean per arm)."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.ridge import RidgePolicy, RidgeState
-from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Hints, Policy, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
+from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models
 
 DECAYS = ("none", "sqrt")
@@ -44,13 +44,12 @@ class EpsGreedy(RidgePolicy):
     epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
     decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
-    def act(
-        self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, "*lanes"], RidgeState]:
+    def choose(
+        self, noise: AnyKey, state: RidgeState, context: Float[Array, "..."]
+    ) -> Int[Array, "*lanes"]:
         theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
         greedy = lanes.argmax(models.scores(state.spec, theta, context))
-        arm = explore(key, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
-        return arm, state
+        return explore(noise, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
 
 
 class Table(NamedTuple):
@@ -72,22 +71,20 @@ class TabularEpsGreedy(Policy):
     epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
     decay: str = setting("sqrt", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
-    laned = True
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Table:
+    def init(self, key: AnyKey, spec: Spec) -> Table:
         del key
-        zeros = jnp.zeros((spec.arms, *shape))
+        zeros = jnp.zeros((spec.arms, *spec.lanes))
         return Table(plays=zeros, mean=zeros, observed=jnp.zeros((), jnp.int32))
 
-    def act(
-        self, key: AnyKey, state: Table, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, "*lanes"], Table]:
+    def choose(
+        self, noise: AnyKey, state: Table, context: Float[Array, "..."]
+    ) -> Int[Array, "*lanes"]:
         del context
         untried = state.plays == 0
         greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
         arms = state.plays.shape[0]
-        arm = explore(key, greedy, arms, self.epsilon, self.decay, state.observed)
-        return jnp.where(jnp.any(untried, axis=0), greedy, arm), state
+        arm = explore(noise, greedy, arms, self.epsilon, self.decay, state.observed)
+        return jnp.where(jnp.any(untried, axis=0), greedy, arm)
 
     def update(
         self,
@@ -97,10 +94,14 @@ class TabularEpsGreedy(Policy):
         reward: Float[Array, "*lanes"],
     ) -> Table:
         del context
-        hot = lanes.one_hot(arm, state.plays.shape[0])
-        plays = state.plays + hot
-        mean = state.mean + hot * (reward - state.mean) / jnp.maximum(plays, 1.0)
+        onehot = lanes.one_hot(arm, state.plays.shape[0])
+        plays = state.plays + onehot
+        mean = state.mean + onehot * (reward - state.mean) / jnp.maximum(plays, 1.0)
         return Table(plays=plays, mean=mean, observed=state.observed + 1)
 
-    def probe(self, state: Table) -> Float[Array, "*lanes"]:
-        return jnp.sum(state.mean, axis=0)
+    def report(self, state: Table) -> Report:
+        return Report(finite=jnp.isfinite(jnp.sum(state.mean, axis=0)))
+
+    def hints(self, spec: Spec) -> Hints:
+        del spec
+        return Hints(layout="lanes")

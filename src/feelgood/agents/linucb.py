@@ -4,11 +4,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.ridge import RidgePolicy, RidgeState
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS, Needs
 from feelgood.core.settings import setting
-from feelgood.core.spec import Number
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
 from feelgood.targets import models
 
 
@@ -25,10 +24,14 @@ class LinUCB(RidgePolicy):
 
     alpha: Number = setting(1.0, "width α of the confidence bound", low=0.0, high=1e9)
 
-    def act(
-        self, key: AnyKey, state: RidgeState, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, "*lanes"], RidgeState]:
-        del key
+    def noise(self, spec: Spec) -> Needs:
+        del spec
+        return Needs(choose=0)
+
+    def choose(
+        self, noise: None, state: RidgeState, context: Float[Array, "..."]
+    ) -> Int[Array, "*lanes"]:
+        del noise
         x = models.features(state.spec, context)
         width = max(x.shape[1], state.spec.blocks)
         whitened = lanes.solve_lower(
@@ -36,4 +39,4 @@ class LinUCB(RidgePolicy):
         )
         mean = lanes.dot(whitened, state.ridge.white)
         bound = mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
-        return lanes.argmax(bound), state
+        return lanes.argmax(bound)

@@ -1,6 +1,5 @@
 """What all agents with a network share: the network, what is remembered, when it learns."""
 
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,29 +8,19 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Hints, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.targets import history
+from feelgood.numerics.keys import AnyKey
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.network_energy import NetworkEnergy
 from feelgood.targets.networks import Network, layers_setting, parse_layers
 from feelgood.targets.replay import Batch, Replay, row_bytes, tree_slice
 
-#: Where the whole history is read on an accelerator, its capacity grows in so many steps.
-GROWTH_STEPS = 10
 #: Copies of a round's random numbers and batches that a program may hold at once.
 WORKING_COPIES = 3
-#: On an accelerator the inner loop launches this many steps at a time.
-ACCELERATOR_UNROLL = 5
-
-
-def inner_unroll() -> int:
-    """Steps written out in a pass of the inner loop."""
-    return ACCELERATOR_UNROLL if history.on_accelerator() else 1
 
 
 class NeuralPolicy(Policy):
@@ -47,8 +36,6 @@ class NeuralPolicy(Policy):
     )
     updates: int = setting(20, "inner steps when the network learns", low=1, high=100_000)
     update_every: int = setting(1, "rounds from one learning to the next", low=1, high=1_000_000)
-
-    chains_first = True
 
     # ---- the network --------------------------------------------------------------------
 
@@ -90,30 +77,28 @@ class NeuralPolicy(Policy):
 
     # ---- the engine ---------------------------------------------------------------------
 
-    def chains_per_program(self, spec: Spec) -> int | None:
-        # One chain's products keep a core busy; batched ones are slower there.
-        del spec
-        return 1
-
-    def segment_rounds(self, rounds: int, chains: int) -> int | None:
-        del chains
-        grows = self.batch == 0 and history.on_accelerator()
-        return -(-rounds // GROWTH_STEPS) if grows else None
+    def reads_history(self) -> bool:
+        """Whether rounds read the whole history."""
+        return self.batch == 0
 
     def numbers_per_parameter(self) -> int:
         """Arrays of the size of θ that the state and one round's random numbers take."""
         return 4
 
-    def memory(self, spec: Spec, rounds: int) -> int:
+    def hints(self, spec: Spec) -> Hints:
         network = self.network(spec)
-        widths = spec.arms * sum(network.layers)
-        rows = self.batch or rounds
-        round_rows = self.updates * self.batch
-        return (
-            2 * rounds * row_bytes(network)
-            + WORKING_COPIES * round_rows * row_bytes(network)
-            + 4 * 4 * rows * widths
+        activations = 4 * 4 * spec.arms * sum(network.layers)
+        fixed = (
+            WORKING_COPIES * self.updates * self.batch * row_bytes(network)
+            + self.batch * activations
             + 4 * network.parameters * self.numbers_per_parameter()
+        )
+        per_round = 2 * row_bytes(network) + (0 if self.batch else activations)
+        return Hints(
+            layout="chains first",
+            alone=True,  # one chain's products keep a core busy; batched ones are slower there
+            grows=self.reads_history(),
+            memory=(fixed, per_round),
         )
 
 
@@ -153,12 +138,6 @@ class TrainedPolicy(NeuralPolicy):
     lr: Number = setting(0.05, "learning rate of the network", above=0.0, high=1e6)
     reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
 
-    @abstractmethod
-    def choose(
-        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
-    ) -> Int[Array, ""]:
-        """The arm to play with the network as it is."""
-
     def explorer(self, network: Network) -> Any:
         """What the agent explores by, before the first round."""
         del network
@@ -179,8 +158,7 @@ class TrainedPolicy(NeuralPolicy):
         """That after the network has changed."""
         return state.extra
 
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> TrainedState:
-        del shape
+    def init(self, key: AnyKey, spec: Spec) -> TrainedState:
         network = self.network(spec)
         return TrainedState(
             replay=Replay.empty(network),
@@ -208,16 +186,13 @@ class TrainedPolicy(NeuralPolicy):
                 _, gradient = energy.data_term(batch, theta)
             return theta - self.lr * (gradient / size + decay * theta)
 
-        theta = lax.fori_loop(0, self.updates, step, state.theta, unroll=inner_unroll())
+        theta = lax.fori_loop(0, self.updates, step, state.theta, unroll=state.spec.layout.unroll)
         moved = TrainedState(replay, theta, state.extra, state.spec)
         return TrainedState(replay, theta, self.retrained(moved), state.spec)
 
-    def act(
-        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, ""], TrainedState]:
-        learning, choosing = lanes.fold_in(key, 0), lanes.fold_in(key, 1)
-        state = maybe(self.due(state.replay.filled), lambda s: self.learn(learning, s), state)
-        return self.choose(choosing, state, context), state
+    def draw(self, noise: AnyKey, state: TrainedState) -> TrainedState:
+        """The network learns, if it is time to."""
+        return maybe(self.due(state.replay.filled), lambda s: self.learn(noise, s), state)
 
     def update(
         self,
@@ -230,8 +205,8 @@ class TrainedPolicy(NeuralPolicy):
         extra = self.observed(state, context, arm, reward)
         return TrainedState(replay, replay.unless_lost(state.theta), extra, state.spec)
 
-    def probe(self, state: TrainedState) -> Float[Array, ""]:
-        return jnp.sum(state.theta)
+    def report(self, state: TrainedState) -> Report:
+        return Report(finite=jnp.isfinite(jnp.sum(state.theta)))
 
 
 def with_bonus(

@@ -58,9 +58,9 @@ class DesignPolicy(TrainedPolicy):
     ) -> Float[Array, "..."]:
         del reward
         network = self.network(state.spec)
-        hot = lanes.one_hot(arm, state.spec.arms)
+        onehot = lanes.one_hot(arm, state.spec.arms)
         if self.design == "diagonal":
             _, factors = network.factors(state.theta, context)
-            return state.extra + network.squared_gradient(factors, hot)
-        feature = hot @ network.features(state.theta, context)
+            return state.extra + network.squared_gradient(factors, onehot)
+        feature = onehot @ network.features(state.theta, context)
         return state.extra + jnp.outer(feature, feature)

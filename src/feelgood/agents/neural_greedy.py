@@ -4,10 +4,10 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.agents.greedy import DECAYS, explore
 from feelgood.agents.neural import TrainedPolicy, TrainedState, play_greedily
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
-from feelgood.numerics.lanes import AnyKey
+from feelgood.numerics.keys import AnyKey
 
 
 @AGENTS.register("neural-eps-greedy")

@@ -6,13 +6,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.neural import GROWTH_STEPS, TrainedPolicy, TrainedState
-from feelgood.core.protocols import AGENTS
+from feelgood.agents.neural import TrainedPolicy, TrainedState
+from feelgood.core.policy import AGENTS
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.targets import history
+from feelgood.numerics.keys import AnyKey
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
 
@@ -38,9 +37,8 @@ class NeuralLinear(TrainedPolicy):
     rho: Number = setting(1.0, "prior precision ρ of the regression", above=0.0, high=1e9)
     nu: Number = setting(1.0, "noise variance ν of the regression", above=0.0, high=1e9)
 
-    def segment_rounds(self, rounds: int, chains: int) -> int | None:
-        del chains
-        return -(-rounds // GROWTH_STEPS) if history.on_accelerator() else None
+    def reads_history(self) -> bool:
+        return True
 
     def explorer(self, network: Network) -> Regression:
         width = network.layers[-1]
@@ -62,8 +60,8 @@ class NeuralLinear(TrainedPolicy):
         network = self.network(state.spec)
 
         def sums(batch: Batch, theta: Float[Array, " parameters"]) -> Regression:
-            hot = lanes.one_hot(batch.arms, state.spec.arms).T
-            _, tape = network.forward(network.split(theta), batch.contexts, hot)
+            onehot = lanes.one_hot(batch.arms, state.spec.arms).T
+            _, tape = network.forward(network.split(theta), batch.contexts, onehot)
             features = tape.hidden[-1][:, 0] * batch.counts[:, None]
             exact = jax.lax.Precision.HIGHEST
             return Regression(

@@ -4,6 +4,7 @@ The kernels, the bonus and the names are those of the linear agents; the target 
 `feelgood.targets.network_energy`. Networks have no preconditioned form.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,27 +16,23 @@ from feelgood.agents import grammar
 from feelgood.agents.neural import (
     WORKING_COPIES,
     NeuralPolicy,
-    inner_unroll,
     maybe,
     play_greedily,
 )
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, setting, settings_of
 from feelgood.core.spec import Number, Spec
-from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.samplers import Kernel, Tuning, run_steps
-from feelgood.samplers.blocks import RoundInfo
+from feelgood.numerics.keys import AnyKey, fold_in
+from feelgood.samplers import KERNELS, Kernel
+from feelgood.samplers.blocks import RoundInfo, Tuning, run_steps
 from feelgood.targets.bonus import FeelGood
-from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkLandscape
+from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.replay import Replay
 
 PREFIX = "neural-"
 SCHEDULES = ("decay", "constant")
-#: Steps that suit most problems, in units of the schedule.
-DEFAULT_LR = {"LMC": 0.05, "MALA": 0.05, "HMC": 0.2, "ULMC": 0.1, "SVRGLMC": 0.05}
 
 
 class NeuralThompsonState(eqx.Module):
@@ -104,43 +101,49 @@ class NeuralThompson(NeuralPolicy):
         step = self.kernel.step_size(self.lr, curvature, self.beta)
         return Tuning(step=step, beta=self.beta, curvature=curvature)
 
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> NeuralThompsonState:
-        del shape
+    def init(self, key: AnyKey, spec: Spec) -> NeuralThompsonState:
         network = self.network(spec)
         theta = network.init(key)[:, None]
-        zero = jnp.zeros(())
         return NeuralThompsonState(
             replay=Replay.empty(network),
             chain=self.kernel.init(theta, None),
-            info=RoundInfo(acceptance=zero, divergences=zero, gradients=zero),
-            step=zero,
+            info=RoundInfo.nothing(()),
+            step=jnp.zeros(()),
             spec=spec,
         )
 
     def reserve(self, state: NeuralThompsonState, rounds: int) -> NeuralThompsonState:
-        return _with(state, replay=state.replay.reserve(rounds))
+        return dataclasses.replace(state, replay=state.replay.reserve(rounds))
 
-    def draw(self, key: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
-        """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
+    def noise(self, spec: Spec) -> Needs:
+        del spec
+        return Needs(draw="key", choose=0)
+
+    def draw(self, noise: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
+        """A new draw of θ, in `state.chain.theta`, if it is time to."""
+        return maybe(self.due(state.replay.filled), lambda s: self.moved(noise, s), state)
+
+    def moved(self, key: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
+        """One round of inner steps."""
         replay = state.replay
         tuning = self.tuning(replay.filled)
-        landscape = NetworkLandscape(
+        target = NetworkTarget(
             energy=self.energy(state.spec),
             data=Memory(replay),
-            batches=self.batches(lanes.fold_in(key, 2), replay, self.updates),
+            batches=self.batches(fold_in(key, 2), replay, self.updates),
             size=self.batch,
         )
         chain, info = run_steps(
-            key, self.kernel, state.chain, landscape, tuning, self.updates, inner_unroll()
+            *(key, self.kernel, state.chain, target, tuning, self.updates),
+            unroll=state.spec.layout.unroll,
         )
-        return _with(state, chain=chain, info=info, step=1.0 * tuning.step)
+        return dataclasses.replace(state, chain=chain, info=info, step=1.0 * tuning.step)
 
-    def act(
-        self, key: AnyKey, state: NeuralThompsonState, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, ""], NeuralThompsonState]:
-        state = maybe(self.due(state.replay.filled), lambda s: self.draw(key, s), state)
-        theta = state.chain.theta[:, 0]
-        return play_greedily(self.network(state.spec), theta, context), state
+    def choose(
+        self, noise: None, state: NeuralThompsonState, context: Float[Array, "..."]
+    ) -> Int[Array, ""]:
+        del noise
+        return play_greedily(self.network(state.spec), state.chain.theta[:, 0], context)
 
     def update(
         self,
@@ -152,23 +155,14 @@ class NeuralThompson(NeuralPolicy):
         row = self.network(state.spec).row(context)
         replay = state.replay.add(row, arm, reward)
         chain = state.chain._replace(theta=replay.unless_lost(state.chain.theta))
-        return _with(state, replay=replay, chain=chain)
+        return dataclasses.replace(state, replay=replay, chain=chain)
 
-    def probe(self, state: NeuralThompsonState) -> Float[Array, ""]:
+    def report(self, state: NeuralThompsonState) -> Report:
         """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
-        return jnp.sum(state.chain.theta) + state.step
-
-    def health(self, state: NeuralThompsonState) -> dict[str, Float[Array, ""]]:
-        out = {"step": state.step, "gradients": state.info.gradients}
-        if self.kernel.adjusted:
-            out |= {"acceptance": state.info.acceptance, "divergences": state.info.divergences}
-        return out
-
-
-def _with(state: NeuralThompsonState, **changes: Any) -> NeuralThompsonState:
-    """The state with some fields replaced."""
-    fields = ("replay", "chain", "info", "step", "spec")
-    return NeuralThompsonState(**{name: changes.get(name, getattr(state, name)) for name in fields})
+        return Report(
+            finite=jnp.isfinite(jnp.sum(state.chain.theta) + state.step),
+            health=state.info.health(state.step, self.kernel.adjusted),
+        )
 
 
 # ---- names ----------------------------------------------------------------------------------
@@ -177,7 +171,7 @@ def _with(state: NeuralThompsonState, **changes: Any) -> NeuralThompsonState:
 def neural_settings(kernel: type[Kernel], bonus: type[FeelGood] | None) -> dict[str, Setting]:
     """The settings of an agent made of these parts."""
     own = settings_of(NeuralThompson)
-    own["lr"] = Setting(**{**vars(own["lr"]), "default": DEFAULT_LR[kernel.__name__]})
+    own["lr"] = Setting(**{**vars(own["lr"]), "default": kernel.network_step})
     if kernel.adjusted:
         own["batch"] = Setting(**{**vars(own["batch"]), "default": 0})
     return {**own, **settings_of(kernel), **(settings_of(bonus) if bonus else {})}
@@ -233,7 +227,7 @@ def parse(name: str) -> Entry[Policy] | None:
 
 NAMES = tuple(
     f"{PREFIX}{variant}{bonus}{kernel_name}ts"
-    for variant, kernel_name in grammar.KERNELS
+    for variant, kernel_name in KERNELS
     for bonus in grammar.BONUSES
 )
 AGENTS.add(

@@ -4,9 +4,9 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.agents.neural import TrainedState, with_bonus
 from feelgood.agents.neural_design import DesignPolicy
-from feelgood.core.protocols import AGENTS
+from feelgood.core.policy import AGENTS
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
+from feelgood.numerics.keys import AnyKey
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 
 

@@ -1,16 +1,17 @@
 """The ridge posterior that the closed-form agents share."""
 
+import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Hints, Policy, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
-from feelgood.numerics.lanes import AnyKey
-from feelgood.targets import history, models
+from feelgood.numerics.keys import AnyKey
+from feelgood.targets import models, sums
 
 
 class Ridge(NamedTuple):
@@ -38,6 +39,8 @@ class RidgeState(eqx.Module):
 
     ridge: Ridge
     count: Int[Array, ""]
+    #: The latest draw of θ; None for agents that draw none.
+    theta: Float[Array, "dim blocks *lanes"] | None
     spec: Spec = eqx.field(static=True)
 
 
@@ -46,16 +49,15 @@ class RidgePolicy(Policy):
 
     rho: Number = setting(0.01, "prior precision ρ", above=0.0, high=1e9)
 
-    laned = True
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> RidgeState:
+    def init(self, key: AnyKey, spec: Spec) -> RidgeState:
         """No data: V = ρI, b = 0."""
         del key
-        factor = history.scaled_identity(spec, self.rho, shape)
+        factor = sums.scaled_identity(spec, self.rho)
         nothing = jnp.zeros((1, *factor.shape[1:]))
         return RidgeState(
             ridge=Ridge(system=jnp.concatenate([factor, nothing])),
             count=jnp.zeros((), jnp.int32),
+            theta=None,
             spec=spec,
         )
 
@@ -68,12 +70,13 @@ class RidgePolicy(Policy):
     ) -> RidgeState:
         """One more observation: a rank-one update of the played block's factor."""
         x, block = models.played(state.spec, context, arm)
-        return RidgeState(
-            ridge=Ridge(system=history.update_factor(state.ridge.system, x, block, reward[None])),
-            count=state.count + 1,
-            spec=state.spec,
-        )
+        system = sums.update_factor(state.ridge.system, x, block, reward[None])
+        return dataclasses.replace(state, ridge=Ridge(system=system), count=state.count + 1)
 
-    def probe(self, state: RidgeState) -> Float[Array, "*lanes"]:
-        """Sum of w: not finite once a context or a reward was not."""
-        return jnp.sum(state.ridge.white, axis=(0, 1))
+    def report(self, state: RidgeState) -> Report:
+        """The sum of w is not finite once a context or a reward was not."""
+        return Report(finite=jnp.isfinite(jnp.sum(state.ridge.white, axis=(0, 1))))
+
+    def hints(self, spec: Spec) -> Hints:
+        del spec
+        return Hints(layout="lanes")

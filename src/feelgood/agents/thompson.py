@@ -4,6 +4,8 @@ One policy for all of the paper's agents: a target (loss, prior, feel-good bonus
 preconditioner, warm-started from the round before.
 """
 
+import dataclasses
+import functools
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,23 +13,23 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Hints, Needs, Policy, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Likelihood, LinearTarget, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey, LaneKeys
-from feelgood.samplers import Kernel, Tuning, run_steps
-from feelgood.samplers.blocks import RoundInfo
-from feelgood.targets import history, models
-from feelgood.targets.bonus import Evaluator, FeelGood, FullPass, Pruned, Subsampled, Theta
-from feelgood.targets.bonus_layouts import Columns, Products
-from feelgood.targets.energy import Data, Energy, Target
-from feelgood.targets.history import PieceGrams, Rows, Stats
+from feelgood.numerics.keys import AnyKey
+from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
+from feelgood.targets import models, sums
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.energy import Energy, LinearModelTarget
+from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
+from feelgood.targets.history import Rows
+from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import BatchGrams
+from feelgood.targets.sums import Stats, Theta
 
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
-#: On an accelerator the history's capacity grows in this many steps; each compiles once.
-GROWTH_STEPS = 10
 
 
 class Mode(NamedTuple):
@@ -54,8 +56,6 @@ class ThompsonState(eqx.Module):
     info: RoundInfo
     step: Float[Array, "*lanes"]
     spec: Spec = eqx.field(static=True)
-    #: How many settings share each seed's contexts.
-    settings: int = eqx.field(static=True)
 
 
 class Thompson(Policy):
@@ -83,8 +83,6 @@ class Thompson(Policy):
     )
     bonus_batch: int = setting(64, "rounds a batch of the svrg bonus", low=1, high=1_000_000)
 
-    laned = True
-
     def __check_init__(self) -> None:
         name = type(self.kernel).__name__
         if self.preconditioned and not self.kernel.preconditionable:
@@ -102,8 +100,8 @@ class Thompson(Policy):
 
     # ---- the target ---------------------------------------------------------------------
 
-    def energy(self, spec: Spec, shape: tuple[int, ...], settings: int = 1) -> Energy:
-        """L for this problem, with the evaluator of the bonus that suits the storage."""
+    def energy(self, spec: Spec) -> Energy:
+        """L for this problem, with the evaluator of the bonus that suits its layout."""
         likelihood: Likelihood = spec.rewards
         if self.likelihood == "squared":
             likelihood = "squared"
@@ -112,27 +110,16 @@ class Thompson(Policy):
         return Energy(
             eta=self.eta,
             rho=self.rho,
-            bonus=self._evaluator(spec, shape, settings),
+            bonus=self._evaluator(spec),
             likelihood=likelihood,
             spec=spec,
         )
 
-    def _evaluator(self, spec: Spec, shape: tuple[int, ...], settings: int) -> Evaluator | None:
+    def _evaluator(self, spec: Spec) -> Evaluator | None:
         if self.bonus is None:
             return None
-        # Pruning pays for short moves of one chain: a trajectory moves as far as the posterior is
-        # wide, and an accelerator reads all chains' histories together.
-        prune = shape == () and not spec.shared and self._short_moves()
-        exact: Evaluator
-        few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
-        if history.on_accelerator() and shape and (spec.shared or few):
-            together = Products if spec.shared else Columns
-            exact = together(bonus=self.bonus, spec=spec, settings=settings)
-        else:
-            exact = (Pruned if prune else FullPass)(bonus=self.bonus, spec=spec)
-        if self.bonus_gradient == "exact":
-            return exact
-        return Subsampled(bonus=self.bonus, spec=spec, inner=exact, batch=self.bonus_batch)
+        batch = 0 if self.bonus_gradient == "exact" else self.bonus_batch
+        return evaluator_for(self.bonus, spec, short_moves=self._short_moves(), batch=batch)
 
     def _short_moves(self) -> bool:
         """Whether a step moves the chain by much less than the posterior is wide."""
@@ -156,91 +143,74 @@ class Thompson(Policy):
 
     # ---- the policy ---------------------------------------------------------------------
 
-    def chains_per_program(self, spec: Spec) -> int | None:
-        # Chains that prune go their own ways; long per-arm histories are large enough alone.
-        alone = self.bonus is not None and (spec.shared or self._short_moves())
-        return 1 if alone else None
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(
+            layout="lanes",
+            # Chains that prune go their own ways; long per-arm histories are large enough alone.
+            alone=self.bonus is not None and (spec.shared or self._short_moves()),
+            grows=True,
+            target=gibbs_target(self.energy(spec), self.beta, self.bonus),
+            matched=functools.partial(gibbs_matched, spec),
+        )
 
-    def segment_rounds(self, rounds: int, chains: int) -> int | None:
-        return -(-rounds // GROWTH_STEPS) if history.on_accelerator() else None
+    def noise(self, spec: Spec) -> Needs:
+        del spec
+        return Needs(draw="key", choose=0)
 
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> ThompsonState:
-        settings = key.settings if isinstance(key, LaneKeys) else 1
-        energy = self.energy(spec, shape, settings)
-        theta = jnp.zeros((spec.dim, spec.blocks, *shape))
+    def init(self, key: AnyKey, spec: Spec) -> ThompsonState:
+        energy = self.energy(spec)
+        theta = jnp.zeros((spec.dim, spec.blocks, *spec.lanes))
         if self.start == "normal":
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
         batch, grams = self.kernel.batch_rounds, None
         if batch > 0 and energy.quadratic and spec.parameters <= batch:
-            grams = PieceGrams.empty(spec, shape, batch)
+            grams = BatchGrams.empty(spec, batch)
         played = energy.needs_played or (batch > 0 and grams is None)
         rows = None
         if energy.needs_contexts or played:
-            rows = Rows.empty(spec, shape, all_arms=energy.needs_contexts, played=played)
+            rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=played)
         mode = None
         if self._freezes(energy):
-            root = history.scaled_identity(spec, self.eta / self.rho, shape)
+            root = sums.scaled_identity(spec, self.eta / self.rho)
             mode = Mode(theta=jnp.zeros_like(theta), root=root)
-        memo = None if energy.bonus is None else energy.bonus.init(shape)
-        zeros = jnp.zeros(shape)
+        memo = None if energy.bonus is None else energy.bonus.init()
         return ThompsonState(
             data=Data(
-                stats=Stats.empty(spec, shape),
+                stats=Stats.empty(spec),
                 rows=rows,
                 count=jnp.zeros((), jnp.int32),
                 grams=grams,
             ),
             chain=self.kernel.init(theta, memo),
-            root=history.scaled_identity(spec, 1.0 / self.lambda_reg, shape)
-            if self.preconditioned
-            else None,
+            root=sums.scaled_identity(spec, 1.0 / self.lambda_reg) if self.preconditioned else None,
             mode=mode,
-            info=RoundInfo(acceptance=zeros, divergences=zeros, gradients=zeros),
-            step=zeros,
+            info=RoundInfo.nothing(spec.lanes),
+            step=jnp.zeros(spec.lanes),
             spec=spec,
-            settings=settings,
         )
 
     def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
-        energy = self._energy_of(state)
+        energy = self.energy(state.spec)
         chain = state.chain
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.reserve(chain.memo, rounds))
-        return _with(state, data=state.data.reserve(rounds), chain=chain)
+        return dataclasses.replace(state, data=state.data.reserve(rounds), chain=chain)
 
-    def draw(self, key: AnyKey, state: ThompsonState) -> ThompsonState:
+    def draw(self, noise: AnyKey, state: ThompsonState) -> ThompsonState:
         """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
-        energy = self._energy_of(state)
+        energy = self.energy(state.spec)
         tuning = self._tuning(state, energy)
         frozen, mode = self._frozen(state, energy)
-        target = Target.of(energy, state.data, state.chain.theta, frozen)
-        chain, info = run_steps(key, self.kernel, state.chain, target, tuning, self.steps)
+        target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
+        chain, info = run_steps(noise, self.kernel, state.chain, target, tuning, self.steps)
         shape = chain.theta.shape[2:]
         step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
-        return _with(state, chain=chain, mode=mode, info=info, step=step)
+        return dataclasses.replace(state, chain=chain, mode=mode, info=info, step=step)
 
-    def redraw(
-        self, key: AnyKey, state: ThompsonState
-    ) -> tuple[Float[Array, "parameters *lanes"], ThompsonState]:
-        state = self.draw(key, state)
-        theta = state.chain.theta
-        return theta.reshape(state.spec.parameters, *theta.shape[2:]), state
-
-    def act(
-        self, key: AnyKey, state: ThompsonState, context: Float[Array, "..."]
-    ) -> tuple[Int[Array, "*lanes"], ThompsonState]:
-        state = self.draw(key, state)
-        return self.arm_of_draw(state, context), state
-
-    def target(self, spec: Spec) -> LinearTarget:
-        return gibbs_target(self.energy(spec, ()), self.beta, self.bonus)
-
-    def matched(self, spec: Spec, noise: float, precision: float) -> dict[str, float]:
-        return gibbs_matched(spec, noise, precision)
-
-    def arm_of_draw(
-        self, state: ThompsonState, context: Float[Array, "..."]
+    def choose(
+        self, noise: None, state: ThompsonState, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
+        del noise
         return lanes.argmax(models.scores(state.spec, state.chain.theta, context))
 
     def update(
@@ -252,29 +222,25 @@ class Thompson(Policy):
     ) -> ThompsonState:
         x, block = models.played(state.spec, context, arm)
         chain, root, mode = state.chain, state.root, state.mode
-        energy = self._energy_of(state)
+        energy = self.energy(state.spec)
         data = state.data.add(context, x, block, arm, reward)
         if energy.bonus is not None and data.rows is not None:
             chain = chain._replace(memo=energy.bonus.extend(chain.memo, data.rows, context))
         if root is not None:
-            root = history.update_inverse_root(root, x, block)
+            root = sums.update_inverse_root(root, x, block)
         if mode is not None:
-            mode = mode._replace(root=history.update_inverse_root(mode.root, x, block))
+            mode = mode._replace(root=sums.update_inverse_root(mode.root, x, block))
         chain = chain._replace(theta=data.unless_lost(chain.theta))
-        return _with(state, data=data, chain=chain, root=root, mode=mode)
+        return dataclasses.replace(state, data=data, chain=chain, root=root, mode=mode)
 
-    def probe(self, state: ThompsonState) -> Float[Array, "*lanes"]:
+    def report(self, state: ThompsonState) -> Report:
         """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
-        return jnp.sum(state.chain.theta, axis=(0, 1)) + state.step
-
-    def health(self, state: ThompsonState) -> dict[str, Float[Array, "*lanes"]]:
-        out = {"step": state.step, "gradients": state.info.gradients}
-        if self.kernel.adjusted:
-            out |= {"acceptance": state.info.acceptance, "divergences": state.info.divergences}
-        return out
-
-    def _energy_of(self, state: ThompsonState) -> Energy:
-        return self.energy(state.spec, state.chain.theta.shape[2:], state.settings)
+        theta = state.chain.theta
+        return Report(
+            finite=jnp.isfinite(jnp.sum(theta, axis=(0, 1)) + state.step),
+            health=state.info.health(state.step, self.kernel.adjusted),
+            parameters=theta.reshape(state.spec.parameters, *state.spec.lanes),
+        )
 
     def _frozen(self, state: ThompsonState, energy: Energy) -> tuple[Theta | None, Mode | None]:
         """Gradient of λΣφ with the arms chosen at the mode, and the mode moved on."""
@@ -282,8 +248,8 @@ class Thompson(Policy):
         if mode is None or evaluator is None or rows is None:
             return None, mode
         everything = FullPass(bonus=evaluator.bonus, spec=energy.spec)
-        no_luck = jnp.zeros((0, *mode.theta.shape[2:]))
-        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_luck)
+        no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
+        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_uniforms)
         frozen = evaluator.bonus.lam * gradient
         # One Newton step from the old point: the minimum but for the rounding errors of the root,
         # which the next round's step takes in.
@@ -313,9 +279,3 @@ def gibbs_matched(spec: Spec, noise: float, precision: float) -> dict[str, float
     """
     eta = 1.0 if spec.rewards == "bernoulli" else 0.5 / noise**2
     return {"beta": 1.0, "eta": eta, "rho": 0.5 * precision}
-
-
-def _with(state: ThompsonState, **changes: Any) -> ThompsonState:
-    """The state with some fields replaced."""
-    fields = ("data", "chain", "root", "mode", "info", "step", "spec", "settings")
-    return ThompsonState(**{name: changes.get(name, getattr(state, name)) for name in fields})

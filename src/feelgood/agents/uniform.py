@@ -3,37 +3,39 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood.core.protocols import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Hints, Policy, Report
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
+from feelgood.numerics.keys import AnyKey
 
 
 @AGENTS.register("uniform")
 class Uniform(Policy):
     """Every arm with the same probability: the yardstick that an agent must beat."""
 
-    laned = True
-
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Float[Array, "arms *l"]:
+    def init(self, key: AnyKey, spec: Spec) -> Float[Array, "arms *lanes"]:
         del key
-        return jnp.zeros((spec.arms, *shape))
+        return jnp.zeros((spec.arms, *spec.lanes))
 
-    def act(
-        self, key: AnyKey, state: Float[Array, "arms *l"], context: Float[Array, "..."]
-    ) -> tuple[Int[Array, "*l"], Float[Array, "arms *l"]]:
+    def choose(
+        self, noise: AnyKey, state: Float[Array, "arms *lanes"], context: Float[Array, "..."]
+    ) -> Int[Array, "*lanes"]:
         del context
-        return lanes.randint(key, 1, state.shape[0])[0], state
+        return lanes.randint(noise, 1, state.shape[0])[0]
 
     def update(
         self,
-        state: Float[Array, "arms *l"],
+        state: Float[Array, "arms *lanes"],
         context: Float[Array, "..."],
-        arm: Int[Array, "*l"],
-        reward: Float[Array, "*l"],
-    ) -> Float[Array, "arms *l"]:
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> Float[Array, "arms *lanes"]:
         del context, arm, reward
         return state
 
-    def probe(self, state: Float[Array, "arms *l"]) -> Float[Array, "*l"]:
-        return state[0]
+    def report(self, state: Float[Array, "arms *lanes"]) -> Report:
+        return Report(finite=jnp.isfinite(state[0]))
+
+    def hints(self, spec: Spec) -> Hints:
+        del spec
+        return Hints(layout="lanes")

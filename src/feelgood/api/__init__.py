@@ -1,1 +1,4 @@
-"""What a user of Python calls. Imports every room but the command line."""
+"""What a user of Python calls: runs, results, comparisons, challenges, checks, data frames.
+
+Imports every room but the command line.
+"""

@@ -16,15 +16,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from feelgood.api.running import Progress, run_each
+from feelgood.api.comparing import VERDICT_LEVEL
+from feelgood.api.running import ProgressOption, run_each
 from feelgood.core.errors import FeelgoodError, did_you_mean
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Policy
 from feelgood.engine.results import AgentResult
-from feelgood.stats.statistics import PairedDifference, paired_difference
+from feelgood.stats.pairs import PairedDifference, paired_difference
 
 FILE = Path(__file__).with_name("baselines.parquet")
-#: Error rate of all verdicts of a challenge together (Bonferroni's bound).
-LEVEL = 0.05
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +65,7 @@ class Challenge:
 
     result: AgentResult
     beside: tuple[Beside, ...]
-    level: float = LEVEL
+    level: float = VERDICT_LEVEL
 
     @property
     def sentence(self) -> str:
@@ -133,7 +132,7 @@ def challenge(
     testbed: str = "linear-20",
     *,
     seeds: int | None = None,
-    progress: Progress | None = None,
+    progress: ProgressOption | None = None,
 ) -> list[Challenge]:
     """Run an agent on the seeds of the shipped results and pair it with every agent there.
 
@@ -195,6 +194,6 @@ def beside(result: AgentResult, others: Sequence[Baseline]) -> Challenge:
         mine = np.array([where[other.seeds[i]] for i in common], np.int64)
         own = np.where(result.diverged_at[mine] >= 0, np.nan, result.final_regret[mine])
         theirs = other.final_regret[common]
-        difference = paired_difference(own, theirs, level=1.0 - LEVEL / len(others))
+        difference = paired_difference(own, theirs, level=1.0 - VERDICT_LEVEL / len(others))
         rows.append(Beside(other, float(np.nanmean(theirs)), difference))
     return Challenge(result, tuple(sorted(rows, key=lambda row: row.regret)))

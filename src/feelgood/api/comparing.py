@@ -5,19 +5,22 @@ import dataclasses
 import html
 import math
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from feelgood.api.data_frames import to_pandas
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
-from feelgood.engine.results import AgentResult, RunResult, figure, to_pandas
+from feelgood.core.numbers import figure
+from feelgood.engine.results import AgentResult
+from feelgood.report.ranking import compare_results
 from feelgood.report.series import Series, in_symbols, name_series
-from feelgood.stats.statistics import PairedDifference, compare
+from feelgood.stats.pairs import PairedDifference
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Rate of false verdicts among all rows of a testbed together.
-LEVEL = 0.05
+#: Rate of false verdicts among all rows of a table together (Bonferroni's bound).
+VERDICT_LEVEL = 0.05
 NOTE = (
     "difference: mean regret less that of the baseline over common seeds, with its 95 % interval; "
     "verdict: paired t-test, all rows of a testbed together at 5 %"
@@ -43,7 +46,7 @@ class Compared:
             return f"cannot be told: chains diverged on {d.dropped} of {d.count + d.dropped} seeds"
         if not math.isfinite(d.p):
             return "cannot be told from one seed"
-        if self.tests * d.p > LEVEL or d.mean == 0.0:
+        if self.tests * d.p > VERDICT_LEVEL or d.mean == 0.0:
             return "no difference seen"
         return "lower regret" if d.mean < 0 else "higher regret"
 
@@ -136,16 +139,18 @@ class Comparisons:
         return to_pandas(pa.Table.from_pylist(records, schema=schema))
 
 
-def compare_all(run: RunResult, baseline: Any = None) -> Comparisons:
+def compare_all(results: Sequence[AgentResult], baseline: Any = None) -> Comparisons:
     """Every result of a run against a baseline; see `RunResult.compare`."""
-    series = name_series(run.results)
+    series = name_series(results)
     rows: list[Compared] = []
     for problem in dict.fromkeys(s.problem for s in series):
         members = [s for s in series if s.problem == problem]
-        base = _baseline(run, members, baseline)
+        base = _baseline(results, members, baseline)
         others = [s for s in members if s is not base]
         rows += [
-            Compared(problem, s.label, base.label, compare(s.result, base.result)[0], len(others))
+            Compared(
+                problem, s.label, base.label, compare_results(s.result, base.result)[0], len(others)
+            )
             for s in others
         ]
     if not rows:
@@ -153,7 +158,7 @@ def compare_all(run: RunResult, baseline: Any = None) -> Comparisons:
     return Comparisons(tuple(rows))
 
 
-def _baseline(run: RunResult, members: list[Series], which: Any) -> Series:
+def _baseline(results: Sequence[AgentResult], members: list[Series], which: Any) -> Series:
     """The member that the others are compared with."""
     if which is None:
         finite = [s for s in members if s.result.regret.count == len(s.result.seeds)]
@@ -164,11 +169,11 @@ def _baseline(run: RunResult, members: list[Series], which: Any) -> Series:
         found = [s for s in members if s.label == in_symbols(which)]
         found = found or [s for s in members if s.result.agent == which]
     else:
-        place = len(run)
+        place = len(results)
         with contextlib.suppress(TypeError):
             place = place if isinstance(which, bool) else operator.index(which)
-        inside = -len(run) <= place < len(run)
-        found = [s for s in members if inside and s.result is run.results[place]]
+        inside = -len(results) <= place < len(results)
+        found = [s for s in members if inside and s.result is results[place]]
     if len(found) == 1:
         return found[0]
     labels = [s.label for s in members]

@@ -4,155 +4,44 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
 
-import feelgood.agents
-import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
+from feelgood.api.run_result import RunResult
 from feelgood.core.arguments import (
-    MAX_ROUNDS,
-    MAX_SEEDS,
     Seeds,
     parse_name,
     parse_rounds,
     parse_seeds,
     parse_settings,
     require_policy,
-    require_testbed,
 )
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
-from feelgood.core.settings import own_settings, public
-from feelgood.core.spec import Spec
+from feelgood.core.lookup import preset_settings
+from feelgood.core.policy import AGENTS, Policy
+from feelgood.core.testbed import Testbed
+from feelgood.engine.building import (
+    SettingValues,
+    Variant,
+    build_testbed,
+    make_variants,
+    measured_in,
+    with_preset,
+)
 from feelgood.engine.compiling import keep_compiled_programs
-from feelgood.engine.results import AgentResult, PosteriorAlong, RunResult
-from feelgood.engine.simulation import Along, Outcome, simulate
-from feelgood.paper import preset_settings
+from feelgood.engine.results import AgentResult
+from feelgood.engine.simulation import simulate
 
-__all__ = [
-    "AGENTS",
-    "MAX_ROUNDS",
-    "MAX_SEEDS",
-    "TESTBEDS",
-    "Seeds",
-    "build_testbed",
-    "parse_rounds",
-    "parse_seeds",
-    "run",
-    "run_each",
-]
+if TYPE_CHECKING:
+    from feelgood.posterior.along import PosteriorWatch
 
-MAX_VARIANTS = 20_000
-
-Report = Callable[[str, int, int], None]
+ReportProgress = Callable[[str, int, int], None]
 #: A function, or whether to show a bar. `Any` leaves the answer to a wrong type to us.
-Progress = Report | bool | Any | None
-Values = Mapping[str, Any]
+ProgressOption = ReportProgress | bool | Any | None
 Agents = str | Policy | Sequence[str | Policy] | Mapping[str, str | Policy] | Any
-
-
-@dataclasses.dataclass(frozen=True)
-class _Variant:
-    """One agent with one setting, ready to run."""
-
-    agent: str
-    settings: Values
-    policy: Policy
-
-
-def _sweep(value: Any) -> list[Any] | None:
-    """The values of a sweep: a list, a tuple, a range or an array with one axis; else None."""
-    if isinstance(value, (list, tuple, range)):
-        return list(value)
-    if isinstance(value, (np.ndarray, jax.Array)) and value.ndim == 1:
-        if isinstance(value, np.ma.MaskedArray):
-            return list(value)
-        single = value.dtype == np.float32
-        return [public(v) for v in np.asarray(value)] if single else np.asarray(value).tolist()
-    return None
-
-
-def _grid(values: Values) -> Iterator[dict[str, Any]]:
-    """The cross product of all settings that are lists."""
-    lists = {k: [v] if (many := _sweep(v)) is None else many for k, v in values.items()}
-    for combination in itertools.product(*lists.values()):
-        yield dict(zip(lists, combination, strict=True))
-
-
-def _variants(which: str | Policy, values: Values, label: str | None = None) -> list[_Variant]:
-    """An agent once a setting, under `label` or its own name."""
-    if isinstance(which, Policy):
-        name = label or type(which).__name__
-        if values:
-            raise FeelgoodError(f"settings of {name} are given with the object itself.")
-        return [_Variant(name, own_settings(which), which)]
-    entry = AGENTS[which]
-    sizes = [len(many) for value in values.values() if (many := _sweep(value)) is not None]
-    for name, value in values.items():
-        if _sweep(value) == []:
-            raise FeelgoodError(
-                f"{which}.{name} = {shown(value)} is not allowed: give at least one value."
-            )
-    if math.prod(sizes) > MAX_VARIANTS:
-        raise FeelgoodError(
-            f"the grid of {which} has {math.prod(sizes):,} settings: use at most {MAX_VARIANTS:,}."
-        )
-    return [_Variant(label or which, entry.resolve(v), entry.build(v)) for v in _grid(values)]
-
-
-def _with_preset(
-    preset: str | Any | None, agent: str, values: Values, testbed: str, spec: Spec, rounds: int
-) -> dict[str, Any]:
-    """The settings given, over those of the preset."""
-    if preset is None:
-        return dict(values)
-    preset = parse_name("preset", preset)
-    known = AGENTS[agent].settings
-    defaults = preset_settings(preset, agent, testbed, spec, rounds)
-    return {k: v for k, v in defaults.items() if k in known} | dict(values)
-
-
-def resolve_variants(
-    agent: str, values: Values, preset: str | Any | None, testbed: str, spec: Spec, rounds: int
-) -> list[Values]:
-    """All settings of each variant of an agent, checked; lists among `values` make a grid."""
-    every = _with_preset(preset, agent, values, testbed, spec, rounds)
-    grid = list(itertools.islice(_grid(every), MAX_VARIANTS + 1))
-    if not 0 < len(grid) <= MAX_VARIANTS:
-        _variants(agent, every)  # says what is wrong with it
-    entry, seen = AGENTS[agent], set()
-    resolved: list[Values] = []
-    for one in grid:
-        settings = entry.resolve(one)
-        # Which numbers do not matter to whether an agent can be built, but whether they are 0.
-        kind = tuple(v > 0 if isinstance(v, float) else v for v in settings.values())
-        if kind not in seen:
-            seen.add(kind)
-            entry.build(one)
-        resolved.append(settings)
-    return resolved
-
-
-def build_testbed(which: str | Testbed | Any, values: Any = None) -> tuple[str, Testbed, Values]:
-    """A testbed with its name and settings."""
-    given = parse_settings("the testbed's settings", values)
-    if isinstance(which, str):
-        if which in AGENTS and which not in TESTBEDS:
-            raise FeelgoodError(
-                f"'{which}' is an agent, not a testbed: name the testbed first, such as linear-20."
-            )
-        entry = TESTBEDS[which]
-        return which, entry.build(given), entry.resolve(given)
-    require_testbed(which)
-    own = getattr(which, "name", None)
-    name = own if isinstance(own, str) and own else type(which).__name__
-    if given:
-        raise FeelgoodError(f"settings of {name} are given with the object itself.")
-    return name, which, own_settings(which)
 
 
 def _named_agents(agents: Agents) -> list[tuple[str, str | Policy]]:
@@ -187,7 +76,7 @@ def _own_name(agent: Any) -> str:
     return type(agent).__name__
 
 
-def _told_apart(variants: list[_Variant]) -> list[_Variant]:
+def _told_apart(variants: list[Variant]) -> list[Variant]:
     """The same under names that, with the settings, are all different.
 
     Objects can differ in more than their settings, so that a second one gets a number; the same
@@ -207,41 +96,72 @@ def _told_apart(variants: list[_Variant]) -> list[_Variant]:
     return out
 
 
+@dataclasses.dataclass(frozen=True)
+class _Problem:
+    """What all agents of a run meet."""
+
+    name: str
+    testbed: Testbed
+    settings: SettingValues
+    rounds: int
+    seeds: tuple[int, ...]
+
+
 def run_each(
     testbed: str | Testbed | Any,
     agents: Agents,
     *,
     rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    settings: Mapping[str, Values] | Any | None = None,
+    settings: Mapping[str, SettingValues] | Any | None = None,
     preset: str | Any | None = None,
     posterior_every: int | Any | None = None,
-    progress: Progress = None,
+    progress: ProgressOption = None,
 ) -> Iterator[AgentResult]:
     """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
 
     All input is checked at the call, before anything runs.
     """
-    given = {
-        owner: parse_settings(f"settings of {shown(owner, 40)}", values)
-        for owner, values in parse_settings("settings", settings).items()
-    }
-    testbed_values = given.pop("testbed", {})
-    if isinstance(testbed, str):
-        for key, value in given.pop(testbed, {}).items():
-            if key in testbed_values:
-                raise FeelgoodError(
-                    f"testbed.{key} and {testbed}.{key} are both given: leave one out."
-                )
-            testbed_values[key] = value
-    name, problem, problem_settings = build_testbed(testbed, testbed_values)
-    horizon = parse_rounds(problem.rounds if rounds is None else rounds)
-    chosen = parse_seeds(seeds)
+    given = _settings_by_owner(testbed, settings)
+    name, built, own = build_testbed(testbed, given.pop("testbed"))
+    horizon = parse_rounds(built.rounds if rounds is None else rounds)
+    problem = _Problem(name, built, own, horizon, parse_seeds(seeds))
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
         raise FeelgoodError(
             f"progress = {shown(progress)} is not allowed: use True for a bar, or a function."
         )
-    named = _named_agents(agents)
+    groups = _by_program(_told_apart(_variants(_named_agents(agents), given, preset, problem)))
+    watches: list[PosteriorWatch | None] = [None] * len(groups)
+    if posterior_every is not None:
+        watches = _watches(posterior_every, groups, problem)
+    keep_compiled_programs()
+    return _run_groups(problem, groups, watches, progress)
+
+
+def _settings_by_owner(testbed: Any, settings: Any) -> dict[str, dict[str, Any]]:
+    """Settings by agent; those of the testbed, given under either name, under `"testbed"`."""
+    given = {
+        owner: parse_settings(f"settings of {shown(owner, 40)}", values)
+        for owner, values in parse_settings("settings", settings).items()
+    }
+    of_testbed = given.setdefault("testbed", {})
+    if isinstance(testbed, str) and testbed != "testbed":
+        for key, value in given.pop(testbed, {}).items():
+            if key in of_testbed:
+                raise FeelgoodError(
+                    f"testbed.{key} and {testbed}.{key} are both given: leave one out."
+                )
+            of_testbed[key] = value
+    return given
+
+
+def _variants(
+    named: list[tuple[str, str | Policy]],
+    given: Mapping[str, SettingValues],
+    preset: str | Any | None,
+    problem: _Problem,
+) -> list[Variant]:
+    """All agents with all their settings."""
     labels = [label for label, _ in named]
     for label in given:
         if label not in labels:
@@ -249,31 +169,36 @@ def run_each(
                 f"settings are given for {shown(label)}, which is not in this run: "
                 f"use one of {', '.join(dict.fromkeys([*labels, 'testbed']))}."
             )
+    where = (problem.name, problem.testbed.spec, problem.rounds)
     if preset is not None:  # objects have their settings; the preset must exist all the same
-        preset_settings(parse_name("preset", preset), "lints", name, problem.spec, horizon)
-    variants: list[_Variant] = []
+        preset_settings(parse_name("preset", preset), "lints", *where)
+    variants: list[Variant] = []
     for label, agent in named:
         values = given.get(label, {})
         if isinstance(agent, str):
-            values = _with_preset(preset, agent, values, name, problem.spec, horizon)
-        variants += _variants(agent, values, label)
-    groups = _by_program(_told_apart(variants))
-    watches: list[Along | None] = [None] * len(groups)
-    if posterior_every is not None:
-        from feelgood.posterior.along import check_every, measurable, posterior_watch, require_some
-
-        watch = posterior_watch(check_every(posterior_every, horizon), name, problem)
-        watches = [watch if measurable(g[0].policy, name, problem) else None for g in groups]
-        require_some((g[0].agent for g in groups), any(watches))
-    keep_compiled_programs()
-    return _run_groups(name, problem, problem_settings, groups, watches, horizon, chosen, progress)
+            values = with_preset(preset, agent, values, *where)
+        variants += make_variants(agent, values, label)
+    return variants
 
 
-def _by_program(variants: list[_Variant]) -> list[list[_Variant]]:
+def _watches(
+    every: Any, groups: list[list[Variant]], problem: _Problem
+) -> "list[PosteriorWatch | None]":
+    """What measures the draws of each group along the run; None for agents that draw none."""
+    from feelgood.posterior.along import check_every, measurable, posterior_watch, require_some
+
+    name, testbed = problem.name, problem.testbed
+    watch = posterior_watch(check_every(every, problem.rounds), name, testbed)
+    watches = [watch if measurable(g[0].policy, name, testbed) else None for g in groups]
+    require_some((g[0].agent for g in groups), any(watches))
+    return watches
+
+
+def _by_program(variants: list[Variant]) -> list[list[Variant]]:
     """Neighbours of one name that differ in numbers only: each group is one program."""
-    groups: list[list[_Variant]] = []
+    groups: list[list[Variant]] = []
     for _, neighbours in itertools.groupby(variants, key=lambda v: v.agent):
-        by_shape: dict[Any, list[_Variant]] = {}
+        by_shape: dict[Any, list[Variant]] = {}
         for variant in neighbours:
             leaves, structure = jax.tree.flatten(variant.policy)
             shapes = tuple((np.shape(leaf), np.asarray(leaf).dtype) for leaf in leaves)
@@ -283,12 +208,12 @@ def _by_program(variants: list[_Variant]) -> list[list[_Variant]]:
 
 
 @contextlib.contextmanager
-def _reporting(progress: Progress) -> Iterator[Report]:
+def _reporting(progress: ProgressOption) -> Iterator[ReportProgress]:
     """The function to call; with True it moves a bar that is there while the run goes on."""
     if progress is True:
         from rich.console import Console
 
-        from feelgood.cli.output import progress_bar
+        from feelgood.api.progress import progress_bar
 
         with progress_bar(Console(stderr=True)) as report:
             yield report
@@ -297,35 +222,22 @@ def _reporting(progress: Progress) -> Iterator[Report]:
 
 
 def _run_groups(
-    name: str,
-    problem: Testbed,
-    problem_settings: Values,
-    groups: list[list[_Variant]],
-    watches: list[Along | None],
-    horizon: int,
-    chosen: tuple[int, ...],
-    progress: Progress,
+    problem: _Problem,
+    groups: list[list[Variant]],
+    watches: "list[PosteriorWatch | None]",
+    progress: ProgressOption,
 ) -> Iterator[AgentResult]:
     with _reporting(progress) as report:
         for group, watch in zip(groups, watches, strict=True):
-            yield from _run_group(
-                name, problem, problem_settings, group, watch, horizon, chosen, report
-            )
+            yield from _run_group(problem, group, watch, report)
 
 
 def _run_group(
-    name: str,
-    problem: Testbed,
-    problem_settings: Values,
-    group: list[_Variant],
-    watch: Along | None,
-    horizon: int,
-    chosen: tuple[int, ...],
-    report: Report,
+    problem: _Problem, group: list[Variant], watch: "PosteriorWatch | None", report: ReportProgress
 ) -> Iterator[AgentResult]:
     """Run the variants of one program together."""
     label = group[0].agent
-    total = len(group) * len(chosen) * horizon
+    total = len(group) * len(problem.seeds) * problem.rounds
     done = 0
 
     def advance(count: int) -> None:
@@ -335,44 +247,26 @@ def _run_group(
 
     advance(0)
     outcome = simulate(
-        problem,
+        problem.testbed,
         [v.policy for v in group],
-        rounds=horizon,
-        seeds=chosen,
+        rounds=problem.rounds,
+        seeds=problem.seeds,
         progress=advance,
         along=watch,
     )
     for g, variant in enumerate(group):
         yield AgentResult(
             agent=variant.agent,
-            testbed=name,
+            testbed=problem.name,
             settings=variant.settings,
-            testbed_settings=problem_settings,
-            rounds=horizon,
-            seeds=chosen,
-            final_regret=outcome.final_regret[g],
-            simple_regret=outcome.simple_regret[g],
-            best_arm_rate=outcome.best_arm_rate[g],
-            arm_counts=outcome.arm_counts[g],
-            curve_rounds=outcome.grid,
-            curve=outcome.curve[g],
-            health={k: v[g] for k, v in outcome.health.items()},
-            ess=outcome.ess[g],
-            posterior=measured_posterior(outcome, g),
-            diverged_at=outcome.diverged_at[g],
+            testbed_settings=problem.settings,
+            rounds=problem.rounds,
+            seeds=problem.seeds,
+            **measured_in(outcome, g),
+            posterior=None if watch is None else watch.collect(outcome, g),
             compile_s=outcome.compile_s,
             run_s=outcome.run_s,
         )
-
-
-def measured_posterior(outcome: Outcome, setting: int) -> PosteriorAlong | None:
-    """The measures along the runs of one setting; None where none were asked for."""
-    if not outcome.along:
-        return None
-    from feelgood.posterior.along import collect
-
-    values = {name: values[setting] for name, values in outcome.along.items()}
-    return collect(outcome.along_rounds, values)
 
 
 def run(
@@ -381,10 +275,10 @@ def run(
     *,
     rounds: int | Any | None = None,
     seeds: Seeds = 10,
-    settings: Mapping[str, Values] | Any | None = None,
+    settings: Mapping[str, SettingValues] | Any | None = None,
     preset: str | Any | None = None,
     posterior_every: int | Any | None = None,
-    progress: Progress = None,
+    progress: ProgressOption = None,
 ) -> RunResult:
     """Run agents on a testbed and return everything that was measured.
 

@@ -7,91 +7,62 @@ results.parquet           one row per agent, setting and seed
 
 import dataclasses
 import json
-import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from feelgood.api.folders import RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
+from feelgood.core.arguments import parse_path
+from feelgood.core.atomic import remove_leftovers_of_the_dead
 from feelgood.core.errors import FeelgoodError, shown
-
-if TYPE_CHECKING:
-    from feelgood.engine.results import AgentResult, RunResult
-
-RESULTS_FILE, TABLE_FILE = "results.json", "results.parquet"
-#: What a folder with results has, in the order in which it is put there.
-_PARTS = ("cells", TABLE_FILE, RESULTS_FILE, "manifest.jsonl")
+from feelgood.engine.columns import to_arrow, to_tree
+from feelgood.engine.results import AgentResult
 
 
-def prepare_folder(folder: str | Path | Any, force: bool = False) -> Path:
-    """Refuse a folder into which a run must not be saved; nothing is changed."""
-    from feelgood.core.arguments import parse_path
-
-    place = parse_path(folder, "folder")
-    try:
-        if place.exists() and not place.is_dir():
-            raise FeelgoodError(f"{place} is not a folder: choose another place.")
-        there = [name for name in _PARTS if (place / name).exists()]
-    except OSError as error:
-        raise _unwritable(place, error) from None
-    if there and not force:
-        raise FeelgoodError(
-            f"{place / there[-1]} exists already: choose another place, or force it."
-        )
-    if "manifest.jsonl" in there and RESULTS_FILE not in there:
-        raise FeelgoodError(f"{place} is the store of a study: choose another folder.")
-    return place
-
-
-def _unwritable(place: Path, error: OSError) -> FeelgoodError:
-    return FeelgoodError(
-        f"cannot write to {shown(str(place))} ({error.strerror or error}): choose another folder."
-    )
-
-
-def save(result: "RunResult | Any", folder: str | Path | Any, *, force: bool = False) -> Path:
+def save_results(
+    results: Sequence[AgentResult],
+    folder: str | Path | Any,
+    *,
+    interrupted: bool = False,
+    force: bool = False,
+) -> Path:
     """Write a run's results as a store; see `RunResult.save`. Returns the folder.
 
-    Everything is written beside the old results first, so that an error leaves those as they are.
+    Everything is written beside the old results first, so that an error leaves those as they are,
+    and a process that is killed leaves the old results or the new ones.
     """
     import pyarrow.parquet as pq
 
-    from feelgood.engine.results import RunResult
+    from feelgood.studies.folder_parts import replacing_parts
     from feelgood.studies.store import Store
 
-    if not isinstance(result, RunResult):
-        raise FeelgoodError(f"{shown(result)} is no result of a run: give a RunResult.")
-    if not result.results:
+    if not results:
         raise FeelgoodError("there are no results to save: run at least one agent.")
     place = prepare_folder(folder, force)
-    fresh = place / f".feelgood-{os.getpid()}.tmp"
     try:
-        fresh.mkdir(parents=True)
-        store = Store(fresh)
-        for one in result.results:
-            for cell, part in _cells(one):
-                store.put(cell, part)
-        text = json.dumps(result.to_json(), indent=1, allow_nan=False)
-        (fresh / RESULTS_FILE).write_text(text + "\n")
-        pq.write_table(result.to_arrow(), fresh / TABLE_FILE)
-        for name in _PARTS:
-            old = place / name
-            if old.is_dir():
-                shutil.rmtree(old)
-            os.replace(fresh / name, old)
+        with replacing_parts(place, lambda: prepare_folder(place, force)) as fresh:
+            for name in (RESULTS_FILE, TABLE_FILE):  # the command tries whether it may write these
+                remove_leftovers_of_the_dead(place / name)
+            store = Store(fresh)
+            for one in results:
+                for cell, part in _cells(one):
+                    store.put(cell, part)
+            text = json.dumps(to_tree(results, interrupted), indent=1, allow_nan=False)
+            (fresh / RESULTS_FILE).write_text(text + "\n")
+            pq.write_table(to_arrow(results), fresh / TABLE_FILE)
+            shutil.rmtree(store.work_folder)
     except OSError as error:
-        raise _unwritable(place, error) from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        raise unwritable(place, error) from None
     return place
 
 
-def _cells(result: "AgentResult") -> Iterator[Any]:
+def _cells(result: AgentResult) -> Iterator[Any]:
     """A result cut into a study's cells, blocks of seeds, each with its part of the result."""
-    import numpy as np
-
     from feelgood.studies.execute import provenance
-    from feelgood.studies.spec import Cell, seed_blocks
+    from feelgood.studies.planning import Cell, seed_blocks
 
     where = {seed: i for i, seed in enumerate(result.seeds)}
     every = None if result.posterior is None else int(result.posterior.rounds[0])
@@ -99,11 +70,7 @@ def _cells(result: "AgentResult") -> Iterator[Any]:
         rows = np.array([where[seed] for seed in block])
         share = len(block) / len(result.seeds)
         part = dataclasses.replace(
-            result,
-            seeds=block,
-            **{name: getattr(result, name)[rows] for name in _BY_SEED},
-            health={name: values[rows] for name, values in result.health.items()},
-            posterior=result.posterior and result.posterior.seeds(rows),
+            result.at_places(rows),
             compile_s=result.compile_s * share,
             run_s=result.run_s * share,
             provenance=result.provenance or provenance(),
@@ -120,27 +87,8 @@ def _cells(result: "AgentResult") -> Iterator[Any]:
         yield cell, part
 
 
-_BY_SEED = (
-    *("final_regret", "simple_regret", "best_arm_rate", "arm_counts", "curve", "ess"),
-    "diverged_at",
-)
-
-
-def load(folder: str | Path | Any) -> "RunResult":
-    """The results in a folder that `RunResult.save`, `feelgood run --out` or a study wrote.
-
-    The numbers are those of the run, bit for bit; seeds are in ascending order.
-
-    **Example:**
-
-    >>> import feelgood, tempfile
-    >>> folder = tempfile.mkdtemp() + "/mine"
-    >>> _ = feelgood.run("linear-20", "uniform", rounds=50, seeds=2).save(folder)
-    >>> [r.agent for r in feelgood.load(folder)]
-    ['uniform']
-    """
-    from feelgood.core.arguments import parse_path
-    from feelgood.engine.results import RunResult
+def load_results(folder: str | Path | Any) -> tuple[tuple[AgentResult, ...], bool]:
+    """The results in a folder, and whether their run was interrupted; see `feelgood.load`."""
     from feelgood.studies.store import Store
 
     place = parse_path(folder, "folder")
@@ -160,7 +108,7 @@ def load(folder: str | Path | Any) -> "RunResult":
     order, interrupted = _order(place)
     last = len(order)
     found.sort(key=lambda r: order.get(_key(r.agent, r.settings), last))
-    return RunResult(tuple(found), interrupted=interrupted)
+    return tuple(found), interrupted
 
 
 def _key(agent: Any, settings: Any) -> str:

@@ -19,7 +19,7 @@ def is_pattern(word: str) -> bool:
 
 def choose(words: Sequence[str]) -> tuple[list[str | Path], list[str]]:
     """The testbeds, among them files, and the agents that these words name, each once."""
-    from feelgood.api.running import AGENTS, TESTBEDS
+    from feelgood import AGENTS, TESTBEDS
 
     testbeds: dict[str | Path, None] = {}
     agents: dict[str, None] = {}
@@ -59,7 +59,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 def _refuse(word: str, has_testbed: bool) -> NoReturn:
     """The error for a word that is neither; of which kind it was meant is guessed."""
-    from feelgood.api.running import AGENTS, TESTBEDS
+    from feelgood import AGENTS, TESTBEDS
 
     known = [*TESTBEDS.names(more=True), *AGENTS.names(more=True)]
     close = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)

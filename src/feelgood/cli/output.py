@@ -1,42 +1,30 @@
-"""What commands print and write: tables, progress, files."""
+"""What commands print and write: tables, files."""
 
-import contextlib
-import glob
 import json
 import os
 import shlex
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions
-from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.api.saving import (  # noqa: F401  (the command takes the names from here)
+from feelgood.api.folders import (  # noqa: F401  (the command takes the names from here)
     RESULTS_FILE,
     TABLE_FILE,
     prepare_folder,
 )
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import mean_and_std, with_minus
 
 if TYPE_CHECKING:
-    from feelgood.engine.metrics import Summary
-    from feelgood.engine.results import AgentResult, RunResult
+    from feelgood.api.run_result import RunResult
+    from feelgood.engine.results import AgentResult
+    from feelgood.stats.summary import Summary
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
@@ -74,31 +62,17 @@ def prepare_output(targets: Sequence[Path], force: bool) -> None:
 
 def write_atomically(target: Path, write: Any) -> None:
     """Write through a temporary file, so that a half-written result is never left behind."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    _remove_leftovers(target)
+    from feelgood.core import atomic
+
+    atomic.remove_leftovers_of_the_dead(target)
     try:
-        write(temporary)
-        temporary.replace(target)
+        with atomic.replacing(target) as temporary:
+            write(temporary)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
 
 
-def _remove_leftovers(target: Path) -> None:
-    """Delete what processes that were killed while they wrote this file have left."""
-    if os.name == "nt":
-        return  # whether a process is there cannot be asked in this way
-    for file in target.parent.glob(f".{glob.escape(target.name)}.*.tmp"):
-        number = file.name.split(".")[-2]
-        try:
-            os.kill(int(number), 0)
-        except ProcessLookupError:
-            file.unlink(missing_ok=True)
-        except (ValueError, OSError):
-            continue  # not one of ours, or of somebody else
-
-
-def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
+def save_run(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
     """Write what was asked for; `prepare_output` has made sure that it may be replaced."""
     if json_file is not None:
         text = json.dumps(result.to_json(), indent=1, allow_nan=False)
@@ -140,11 +114,8 @@ def describe_settings(result: "AgentResult", others: "Sequence[AgentResult]") ->
 
 
 def spread(summary: "Summary", digits: int) -> str:
-    """`mean ± std`; the mean alone of one chain, a dash where none is left."""
-    if summary.count == 0:
-        return "–"
-    mean = f"{summary.mean:,.{digits}f}"
-    return mean if summary.count == 1 else f"{mean} ± {summary.std:,.{digits}f}"
+    """`mean ± std` over seeds."""
+    return mean_and_std(summary.mean, summary.std, summary.count, digits)
 
 
 class ResultTable:
@@ -176,7 +147,7 @@ class ResultTable:
     def _columns(self) -> dict[str, list[str]]:
         import numpy as np
 
-        from feelgood.engine.metrics import Summary
+        from feelgood.stats.summary import Summary
 
         results = self.results
         columns = {"agent": [r.agent for r in results]}
@@ -231,10 +202,11 @@ BEST_LEVEL = 0.05
 def best_of(results: "Sequence[AgentResult]") -> str | None:
     """Which agent of one testbed is best and by how much, in a sentence; None for a single one.
 
-    The rule is that of `stats.statistics.rank`; the interval is the one of its paired t-test,
+    The rule is that of `stats.ranks.rank`; the interval is the one of its paired t-test,
     so that it holds 0 exactly where the two cannot be told apart.
     """
-    from feelgood.stats.statistics import compare, rank_results, t_quantile
+    from feelgood.report.ranking import compare_results, rank_results
+    from feelgood.stats.student import t_quantile
 
     names = [" ".join(filter(None, [r.agent, describe_settings(r, results)])) for r in results]
     by_name = dict(zip(names, results, strict=True))
@@ -250,12 +222,13 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
     first, rival = left[0], (left + [s for s in standings if not s.may_be_best])[1]
     if rival.diverged:
         return f"{first.name} is best: it is the only agent of which no chain diverged."
-    pair, _ = compare(by_name[rival.name], by_name[first.name])
+    pair, _ = compare_results(by_name[rival.name], by_name[first.name])
     level = 1.0 - BEST_LEVEL / (len(by_name) - 1)
     half = t_quantile(level, pair.count - 1.0) * pair.error
     by = (
-        f"by {_signed(pair.mean)} ({100 * level:.3g} % interval {_signed(pair.mean - half)} to "
-        f"{_signed(pair.mean + half)}, {pair.count} paired seeds)"
+        f"by {with_minus(pair.mean)} ({100 * level:.3g} % interval "
+        f"{with_minus(pair.mean - half)} to {with_minus(pair.mean + half)}, "
+        f"{pair.count} paired seeds)"
     )
     if len(left) == 1:
         return f"{first.name} is best: the regret of {rival.name}, the next, is higher {by}."
@@ -267,15 +240,11 @@ def best_of(results: "Sequence[AgentResult]") -> str | None:
     )
 
 
-def _signed(value: float) -> str:
-    return f"{value:,.1f}".replace("-", "−")
-
-
 def health_table(results: "Sequence[AgentResult]") -> Table:
     """How the samplers did: early, in the middle and at the end of the run."""
     import numpy as np
 
-    from feelgood.engine.simulation import REDRAWS
+    from feelgood.engine.loop import REPEATED_DRAWS
 
     table = Table(title="sampler health (means over seeds)")
     table.add_column("agent")
@@ -291,88 +260,9 @@ def health_table(results: "Sequence[AgentResult]") -> Table:
             cells = [f"{v.mean():.4g}" if v.size else "–" for v in kept]
             table.add_row(label, name, *cells)
         if np.isfinite(r.ess).any():
-            table.add_row(label, f"ess of {REDRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}")
+            table.add_row(
+                label, f"ess of {REPEATED_DRAWS} draws", "", "", f"{np.nanmean(r.ess):.1f}"
+            )
         if not r.health:
             table.add_row(label, "exact or no sampler", "", "", "")
     return table
-
-
-class RateColumn(ProgressColumn):
-    """Rounds a second, lately."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
-
-class RoundsColumn(ProgressColumn):
-    """Rounds done; before the first of them the program is compiled."""
-
-    def render(self, task: Task) -> Text:
-        if not task.completed:
-            return Text("compiling")
-        return Text(f"{task.completed:,.0f}/{task.total or 0:,.0f} rounds")
-
-
-class Pace:
-    """Says once of each agent how long it will take, if that is long.
-
-    Measured from its own rounds of the last seconds, so that compiling does not count.
-    """
-
-    #: Seconds to watch before a judgement, and the rest of a run that is worth a word.
-    WATCH, LONG = 3.0, 60.0
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self.say = say
-        self.since, self.done, self.said = 0.0, 0, False
-
-    def __call__(self, label: str, done: int, total: int) -> None:
-        now = time.monotonic()
-        if done == 0:
-            self.done, self.said = 0, False
-        elif self.done == 0:
-            self.since, self.done = now, done
-        elif not self.said and now - self.since >= self.WATCH:
-            left = (now - self.since) * (total - done) / max(done - self.done, 1)
-            if left > self.LONG:
-                from feelgood.cli.progress import duration
-
-                self.say(f"{label}: about {duration(left)} left{reason_to_be_slow(label)}.")
-                self.said = True
-            self.since, self.done = now, done
-
-
-def reason_to_be_slow(label: str) -> str:
-    """Why an agent takes long and slows down, where it is known."""
-    from feelgood.agents import grammar
-
-    with contextlib.suppress(FeelgoodError):
-        parts = grammar.read(label.split(maxsplit=1)[0].removeprefix("neural-"))
-        if parts is not None and parts.bonus_name:
-            return ", or more: its bonus reads the whole history in every step"
-    return ""
-
-
-@contextmanager
-def progress_bar(console: Console) -> Iterator[Any]:
-    """A live bar on a terminal (rounds, rate, remaining time); elsewhere a word about long runs."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        RoundsColumn(),
-        RateColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    hidden = not (console.is_terminal or console.is_jupyter)
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
-        tasks: dict[str, Any] = {}
-        pace = Pace(lambda sentence: console.print(sentence, markup=False, soft_wrap=True))
-
-        def report(label: str, done: int, total: int) -> None:
-            if done == 0:
-                tasks[label] = bar.add_task(escape(label), total=total)
-            bar.update(tasks[label], completed=done)
-            pace(label, done, total)
-
-        yield report

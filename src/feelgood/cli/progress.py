@@ -16,20 +16,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from feelgood.cli.output import RateColumn
-from feelgood.studies.batches import Batch
-from feelgood.studies.running import Watcher
+from feelgood.api.progress import RateColumn
+from feelgood.core.numbers import duration
+from feelgood.studies.batches import CellBatch
+from feelgood.studies.driver import Watcher
 from feelgood.studies.store import Damage
 
 #: Seconds between two lines about progress where the output is not a terminal.
 LINE_EVERY = 30.0
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.2 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 @contextmanager
@@ -71,39 +65,39 @@ class _Bars:
             failed=self.failed,
         )
 
-    def planned(self, batches: Sequence[Batch], done: int, cells: int) -> None:
+    def planned(self, batches: Sequence[CellBatch], done: int, cells: int) -> None:
         total = sum(batch.chain_rounds for batch in batches)
         text = f"study, {done} of {cells} cells done before"
         self.overall = self.bars.add_task(text, total=total)
 
-    def started(self, batch: Batch) -> None:
+    def started(self, batch: CellBatch) -> None:
         text = f"  {escape(batch.label)}"
         self.tasks[batch.id] = self.bars.add_task(text, total=batch.chain_rounds)
         self.counted[batch.id] = 0
 
-    def _count(self, batch: Batch, chain_rounds: int) -> None:
+    def _count(self, batch: CellBatch, chain_rounds: int) -> None:
         assert self.overall is not None
         self.bars.advance(self.overall, chain_rounds)
         self.counted[batch.id] = self.counted.get(batch.id, 0) + chain_rounds
 
-    def progress(self, batch: Batch, chain_rounds: int) -> None:
+    def progress(self, batch: CellBatch, chain_rounds: int) -> None:
         self.bars.advance(self.tasks[batch.id], chain_rounds)
         self._count(batch, chain_rounds)
 
-    def _remove(self, batch: Batch) -> None:
+    def _remove(self, batch: CellBatch) -> None:
         if batch.id in self.tasks:
             self.bars.remove_task(self.tasks.pop(batch.id))
 
-    def finished(self, batch: Batch) -> None:
+    def finished(self, batch: CellBatch) -> None:
         self._remove(batch)
         self._count(batch, batch.chain_rounds - self.counted.get(batch.id, 0))
 
-    def lost(self, batch: Batch, reason: str) -> None:
+    def lost(self, batch: CellBatch, reason: str) -> None:
         self._remove(batch)
         self._count(batch, -self.counted.get(batch.id, 0))
         _say_lost(self.console, batch, reason)
 
-    def failed(self, batch: Batch, reason: str) -> None:
+    def failed(self, batch: CellBatch, reason: str) -> None:
         """What it played counts for nothing, and the rest of it will not be played."""
         assert self.overall is not None
         self._remove(batch)
@@ -134,7 +128,7 @@ class _Lines:
             failed=self.failed,
         )
 
-    def planned(self, batches: Sequence[Batch], done: int, cells: int) -> None:
+    def planned(self, batches: Sequence[CellBatch], done: int, cells: int) -> None:
         self.total, self.batches = sum(batch.chain_rounds for batch in batches), len(batches)
         self.console.print(
             f"{done} of {cells} cells are done; {len(batches)} batches, "
@@ -142,11 +136,11 @@ class _Lines:
             markup=False,
         )
 
-    def _count(self, batch: Batch, chain_rounds: int) -> None:
+    def _count(self, batch: CellBatch, chain_rounds: int) -> None:
         self.played += chain_rounds
         self.counted[batch.id] = self.counted.get(batch.id, 0) + chain_rounds
 
-    def progress(self, batch: Batch, chain_rounds: int) -> None:
+    def progress(self, batch: CellBatch, chain_rounds: int) -> None:
         self._count(batch, chain_rounds)
         if time.monotonic() - self.last >= LINE_EVERY:
             self._line(f"{batch.label} goes on")
@@ -164,16 +158,16 @@ class _Lines:
             markup=False,
         )
 
-    def finished(self, batch: Batch) -> None:
+    def finished(self, batch: CellBatch) -> None:
         self.ended += 1
         self._count(batch, batch.chain_rounds - self.counted.get(batch.id, 0))
         self._line(f"{batch.label} is done")
 
-    def lost(self, batch: Batch, reason: str) -> None:
+    def lost(self, batch: CellBatch, reason: str) -> None:
         self._count(batch, -self.counted.get(batch.id, 0))
         _say_lost(self.console, batch, reason)
 
-    def failed(self, batch: Batch, reason: str) -> None:
+    def failed(self, batch: CellBatch, reason: str) -> None:
         """What it played counts for nothing, and the rest of it will not be played."""
         self.ended += 1
         self.lost_for_good += 1
@@ -186,14 +180,14 @@ def _say_damage(console: Console, damage: Damage) -> None:
     console.print(str(damage), style="yellow", markup=False, soft_wrap=True)
 
 
-def _say_noted(console: Console, batch: Batch, sentence: str) -> None:
+def _say_noted(console: Console, batch: CellBatch, sentence: str) -> None:
     console.print(f"{batch.label}: {sentence}", markup=False, soft_wrap=True)
 
 
-def _say_lost(console: Console, batch: Batch, reason: str) -> None:
+def _say_lost(console: Console, batch: CellBatch, reason: str) -> None:
     text = f"{batch.label}: {reason}; it is run again from its last checkpoint."
     console.print(text, style="yellow", markup=False, soft_wrap=True)
 
 
-def _say_failed(console: Console, batch: Batch, reason: str) -> None:
+def _say_failed(console: Console, batch: CellBatch, reason: str) -> None:
     console.print(f"{batch.label} failed: {reason}", style="red", markup=False, soft_wrap=True)

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import PluginOption, app
+from feelgood.cli.app import app
+from feelgood.cli.options import ForceFileOption, PluginOption, split_names
 from feelgood.cli.output import prepare_output, write_atomically
 from feelgood.cli.study import note
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.plugins import load_plugins
+from feelgood.report.chart_kinds import chart_names
 
 if TYPE_CHECKING:
     from feelgood.engine.results import AgentResult
     from feelgood.posterior import AgentPosterior
 
 StoreArgument = Annotated[Path, typer.Argument(help="Folder of results that a study wrote.")]
-CHARTS = (
-    *("curves", "final", "sweep", "published", "health", "compute"),
-    *("posterior", "posterior-regret", "draws"),
-)
 PAGE_FILE = "report.html"
 
 
@@ -41,7 +39,7 @@ def read_store(store: Path, notify: Callable[[str], None] = note) -> "list[Agent
     return results
 
 
-def choose(
+def choose_results(
     results: "Sequence[AgentResult]", testbeds: Sequence[str], agents: Sequence[str]
 ) -> "list[AgentResult]":
     """The results of these testbeds and agents; all where none are named."""
@@ -61,13 +59,8 @@ def choose(
     ]
 
 
-def _names(lists: Sequence[str] | None) -> list[str]:
-    """Names from options that may be repeated or hold several, separated by commas."""
-    return [name.strip() for text in lists or () for name in text.split(",") if name.strip()]
-
-
-@app.command()
-def report(
+@app.command("report", epilog="Example: feelgood report results --open")
+def report_command(
     store: StoreArgument,
     out: Annotated[
         Path | None, typer.Option(help=f"File to write; default: {PAGE_FILE} in the store.")
@@ -78,7 +71,7 @@ def report(
         list[Path] | None,
         typer.Option(help="Also show what 'feelgood posterior --out' wrote to this folder."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceFileOption = False,
     plugin: PluginOption = None,
 ) -> None:
     """Write one self-contained HTML page about all results of a store."""
@@ -108,11 +101,11 @@ def report(
         webbrowser.open(target.resolve().as_uri())
 
 
-@app.command()
-def plot(
+@app.command("plot", epilog="Example: feelgood plot results --out curves.pdf --agents lints,lmcts")
+def plot_command(
     store: StoreArgument,
     out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
-    chart: Annotated[str, typer.Option(help=f"One of {', '.join(CHARTS)}.")] = "curves",
+    chart: Annotated[str, typer.Option(help=f"One of {', '.join(chart_names())}.")] = "curves",
     testbed: Annotated[
         list[str] | None, typer.Option(help="Only these testbeds; repeat, or separate by commas.")
     ] = None,
@@ -128,51 +121,52 @@ def plot(
         typer.Option(help="Of health, posterior, posterior-regret; default: all, or choice."),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceFileOption = False,
     plugin: PluginOption = None,
 ) -> None:
     """Write a chart of a store as PNG, SVG or PDF, for a paper.
 
     The chart draws is of the folder that 'feelgood posterior --out' wrote.
     """
-    from feelgood.report import charts, drawing
-
     load_plugins(plugin)
-    kind = out.suffix.removeprefix(".").lower()
-    if kind not in drawing.FORMATS:
-        raise FeelgoodError(
-            f"{out} has no known suffix: end it with {', '.join('.' + f for f in drawing.FORMATS)}."
-        )
-    for option, value, known in (
-        ("chart", chart, CHARTS),
-        ("band", band, ("quantile", "std")),
-        ("cost", cost, tuple(charts.COSTS)),
-        ("theme", theme, tuple(drawing.PALETTES)),
-    ):
-        if value not in known:
-            raise FeelgoodError(f"unknown {option} '{value}': {did_you_mean(value, known)}")
-    if chart == "draws":
-        results, analysed = [], _analysed(store, _names(agents))
-    else:
-        results = choose(read_store(store), _names(testbed), _names(agents))
-    prepare_output([out], force)
-    options: dict[str, dict[str, Any]] = {
-        "curves": {"log_x": log_x, "log_y": log_y, "band": band},
-        "final": {"log_x": log_x},
-        "compute": {"cost": cost},
-        "health": {"measure": measure},
-        "posterior": {"measure": measure or "choice"},
-        "posterior-regret": {"measure": measure or "choice"},
-    }
-    if chart == "draws":
-        from feelgood.report.posterior_charts import posterior_figure
+    _check_words(out, {"chart": chart, "band": band, "cost": cost, "theme": theme})
 
-        drawn: Any = posterior_figure(analysed)
+    from feelgood.report import rendering
+    from feelgood.report.chart_kinds import find_chart
+
+    found = find_chart(chart)
+    read: Sequence[Any]
+    if found.reads == "analysis":
+        read = _analysed(store, split_names(agents))
     else:
-        drawn = _draw(chart, results, options.get(chart, {}))
-    image = drawing.render(drawn, kind, theme)  # type: ignore[arg-type]
+        read = choose_results(read_store(store), split_names(testbed), split_names(agents))
+    prepare_output([out], force)
+    options = {"log_x": log_x, "log_y": log_y, "band": band, "cost": cost, "measure": measure}
+    drawn = found.draw_with(read, options)
+    image = rendering.render(drawn, _suffix(out), theme)  # type: ignore[arg-type]
     write_atomically(out, lambda path: path.write_bytes(image))
     Console(highlight=False, soft_wrap=True).print(f"wrote {out}", markup=False)
+
+
+def _suffix(file: Path) -> str:
+    return file.suffix.removeprefix(".").lower()
+
+
+def _check_words(out: Path, words: dict[str, str]) -> None:
+    """Refuse a file without a known suffix, and options that are none of the known words."""
+    from feelgood.report.charts.compute import COST_AXES
+    from feelgood.report.charts.curves import BAND_NAMES
+    from feelgood.report.rendering import IMAGE_FORMATS
+    from feelgood.report.theme import PALETTES
+
+    if _suffix(out) not in IMAGE_FORMATS:
+        raise FeelgoodError(
+            f"{out} has no known suffix: end it with {', '.join('.' + f for f in IMAGE_FORMATS)}."
+        )
+    known = {"chart": chart_names(), "band": BAND_NAMES, "cost": COST_AXES, "theme": PALETTES}
+    for option, value in words.items():
+        if value not in known[option]:
+            raise FeelgoodError(f"unknown {option} '{value}': {did_you_mean(value, known[option])}")
 
 
 def _analysed(folder: Path, agents: Sequence[str]) -> "list[AgentPosterior]":
@@ -185,22 +179,3 @@ def _analysed(folder: Path, agents: Sequence[str]) -> "list[AgentPosterior]":
         if name not in known:
             raise FeelgoodError(f"{folder} has no agent '{name}': {did_you_mean(name, known)}")
     return [a for a in found if not agents or a.agent in agents]
-
-
-def _draw(chart: str, results: "Sequence[AgentResult]", options: dict[str, Any]) -> Any:
-    from feelgood.report import along_charts, charts
-
-    if chart == "published":
-        from feelgood.report.matching import find_comparisons
-
-        return charts.beside_published(find_comparisons(results))
-    draw: dict[str, Callable[..., Any]] = {
-        "curves": charts.regret_curves,
-        "final": charts.final_intervals,
-        "sweep": charts.sweep_charts,
-        "health": charts.sampler_health,
-        "compute": charts.regret_against_compute,
-        "posterior": along_charts.posterior_along,
-        "posterior-regret": along_charts.regret_against_posterior,
-    }
-    return draw[chart](results, **options)

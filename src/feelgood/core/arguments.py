@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Float
 
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
-from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.policy import Policy
+from feelgood.core.testbed import Testbed
 from feelgood.core.texts import seeds_in, whole_number
 
 MAX_ROUNDS = 100_000_000
@@ -22,13 +23,21 @@ MAX_SEEDS = 100_000
 Seeds = int | str | Sequence[int] | Any
 
 
-def parse_whole(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """A whole number between `low` and `high`."""
+def as_whole(value: Any, low: int, high: int | None = None) -> int | None:
+    """A whole number between `low` and `high`; None for anything else."""
     try:
         number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
         number = None
     if number is None or number < low or (high is not None and number > high):
+        return None
+    return number
+
+
+def parse_whole(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """A whole number between `low` and `high`."""
+    number = as_whole(value, low, high)
+    if number is None:
         top = "" if high is None else f" and at most {high:,}"
         raise FeelgoodError(
             f"{name} = {shown(value)} is not allowed: use a whole number at least {low:,}{top}."

@@ -2,7 +2,7 @@
 
 import os
 
-#: Loops that touch at most so many bytes a pass are compiled whole.
+#: Loops that touch at most so many bytes per pass are compiled whole.
 SMALL_LOOP_BYTES = 1_000_000
 
 

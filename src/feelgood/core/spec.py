@@ -13,8 +13,26 @@ Likelihood = Literal["squared", "bernoulli"]
 Number = Float[Array, "..."]
 
 
+class Layout(eqx.Module):
+    """How the engine lays out the chains of one program; agents for one chain need not look.
+
+    The engine makes it once, from the device and the number of chains. Nothing below it asks for
+    the device.
+    """
+
+    #: Chains on the last axis of every array; 0: one chain, without that axis.
+    chains: int = eqx.field(static=True, default=0)
+    #: How many settings of a sweep share each seed's contexts and random numbers.
+    settings: int = eqx.field(static=True, default=1)
+    #: Whether passes over a history read its whole store under a mask. Otherwise they branch to
+    #: the part that is filled, which on an accelerator means waiting for the host.
+    reads_all: bool = eqx.field(static=True, default=False)
+    #: Inner steps of a network's chain that one pass of the loop writes out.
+    unroll: int = eqx.field(static=True, default=1)
+
+
 class Spec(eqx.Module):
-    """Shape of a contextual bandit.
+    """Shape of a contextual bandit, and how the chains that play it are laid out.
 
     Two kinds of context are enough for every testbed of the paper:
 
@@ -29,12 +47,18 @@ class Spec(eqx.Module):
     dim: int = eqx.field(static=True)
     shared: bool = eqx.field(static=True, default=False)
     rewards: Likelihood = eqx.field(static=True, default="squared")
+    layout: Layout = eqx.field(static=True, default=Layout())
 
     def __check_init__(self) -> None:
         if self.arms < 2:
             raise FeelgoodError(f"a bandit needs at least 2 arms, got arms={self.arms}.")
         if self.dim < 1:
             raise FeelgoodError(f"a context needs at least 1 dimension, got dim={self.dim}.")
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """The trailing axes of every array of an agent: none for one chain."""
+        return (self.layout.chains,) if self.layout.chains else ()
 
     @property
     def blocks(self) -> int:

@@ -5,7 +5,6 @@ import hashlib
 import http.client
 import os
 import re
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -14,25 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
+from feelgood.core import atomic
 from feelgood.core.errors import FeelgoodError
-from feelgood.data.datasets import (
-    Arrays,
-    arrays_digest,
-    dataset,
-    fetched_folder,
-    file_sha256,
-    find,
-    read_archive,
-)
-from feelgood.data.originals import RECIPES, Original, Recipe
+from feelgood.data.catalogue import Arrays, Dataset, Original, dataset
+from feelgood.data.datasets import arrays_digest, fetched_folder, file_sha256, find, read_archive
 
 #: Called with (file, bytes so far, bytes in all or None).
-Report = Callable[[str, int, int | None], None]
+DownloadReport = Callable[[str, int, int | None], None]
 
 TIMEOUT = 30.0
 #: A connection that breaks is taken up again this many times before the next home is tried.
 ATTEMPTS = 3
-CHUNK = 2**16
+_CHUNK = 2**16
 
 
 class _Broken(Exception):
@@ -63,7 +55,7 @@ def _length(headers: Message) -> int | None:
 
 
 def _transfer(
-    url: str, part: Path, original: Original, timeout: float, report: Report | None
+    url: str, part: Path, original: Original, timeout: float, report: DownloadReport | None
 ) -> None:
     """Fill `part` from where it ends; what has come stays there, unless it is too much."""
     have = part.stat().st_size if part.exists() else 0
@@ -79,7 +71,7 @@ def _transfer(
             if total is not None and total > original.most:
                 raise _TooLarge
             with part.open("ab" if have else "wb") as out:
-                while chunk := response.read(CHUNK):
+                while chunk := response.read(_CHUNK):
                     have += len(chunk)
                     if have > original.most:
                         raise _TooLarge
@@ -100,7 +92,7 @@ def _transfer(
 
 
 def _from_home(
-    original: Original, url: str, folder: Path, timeout: float, report: Report | None
+    original: Original, url: str, folder: Path, timeout: float, report: DownloadReport | None
 ) -> Path:
     """One published file from one of its homes."""
     # A part belongs to one address: parts of different files are never joined.
@@ -127,7 +119,11 @@ def _from_home(
 
 
 def download(
-    original: Original, folder: Path, *, timeout: float = TIMEOUT, report: Report | None = None
+    original: Original,
+    folder: Path,
+    *,
+    timeout: float = TIMEOUT,
+    report: DownloadReport | None = None,
 ) -> Path:
     """One published file, from the first home that gives it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -146,25 +142,21 @@ def download(
 def write_archive(path: Path, arrays: Arrays) -> None:
     """Write a numpy archive whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            np.savez_compressed(out, allow_pickle=False, **arrays)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic.replacing(path) as temporary, temporary.open("wb") as out:
+        np.savez_compressed(out, allow_pickle=False, **arrays)
+        out.flush()
+        os.fsync(out.fileno())
 
 
-def _given(recipe: Recipe, name: str, folder: Path) -> dict[str, Path]:
+def _given(entry: Dataset, folder: Path) -> dict[str, Path]:
     """The published files in a folder of the user's."""
-    files = {original.file: folder / original.file for original in recipe.originals}
-    for original in recipe.originals:
+    files = {original.file: folder / original.file for original in entry.originals}
+    for original in entry.originals:
         file, path = original.file, files[original.file]
         if not path.is_file():
-            raise FeelgoodError(f"{folder} holds no {file}: {name} is made of {', '.join(files)}.")
+            raise FeelgoodError(
+                f"{folder} holds no {file}: {entry.name} is made of {', '.join(files)}."
+            )
         if path.stat().st_size > original.most:
             raise FeelgoodError(
                 f"{path} has more than {original.mebibytes} MiB, so it is not the published file: "
@@ -179,7 +171,7 @@ def fetch(
     given: Path | None = None,
     force: bool = False,
     timeout: float = TIMEOUT,
-    report: Report | None = None,
+    report: DownloadReport | None = None,
 ) -> Path:
     """Get a dataset into the cache folder and return its archive; one that is there is kept.
 
@@ -189,27 +181,27 @@ def fetch(
     - `force`: get it again although it is there.
     - `timeout`: seconds without a byte after which a connection is given up.
     """
-    entry, recipe = dataset(name), RECIPES[name]
+    entry = dataset(name)
     have = find(name)
     if have is not None and not force:
         read_archive(name, have)
         return have
-    if given is None and recipe.by_hand:
+    if given is None and entry.by_hand:
         raise FeelgoodError(
-            f"{name} cannot be downloaded as it is: {recipe.by_hand}, and run "
+            f"{name} cannot be downloaded as it is: {entry.by_hand}, and run "
             f"'feelgood data fetch {name} --from FOLDER' with the folder of that file."
         )
     downloads = fetched_folder() / "downloads"
     if given is not None:
-        files = _given(recipe, name, given)
+        files = _given(entry, given)
     else:
         files = {
             original.file: download(original, downloads, timeout=timeout, report=report)
-            for original in recipe.originals
+            for original in entry.originals
         }
     where = ", ".join(files)
     try:
-        arrays = recipe.convert(files)
+        arrays = entry.convert(files)
         right = arrays_digest(arrays, entry.arrays) == entry.digest
     except Exception as error:
         raise FeelgoodError(

@@ -14,6 +14,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
+from feelgood.core.cache_folder import cache_folder
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -52,20 +54,6 @@ def in_own_precision(function: Callable[P, T]) -> Callable[P, T]:
             return function(*args, **kwargs)
 
     return in_32_bits
-
-
-def cache_folder() -> Path:
-    """Where compiled programs are kept: `FEELGOOD_CACHE`, or the user's cache folder."""
-    chosen = os.environ.get("FEELGOOD_CACHE")
-    if chosen:
-        return Path(chosen)
-    if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "feelgood"
 
 
 def keep_compiled_programs() -> None:

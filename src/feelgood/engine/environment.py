@@ -1,9 +1,4 @@
-"""The environment of a run, in blocks of rounds, and the keys that all random numbers come from.
-
-Seed s has two streams, `fold_in(key(s), ENVIRONMENT)` and `fold_in(key(s), AGENT)`, and each is
-folded with the round. Contexts and rewards depend on the testbed and the seed alone: every agent
-meets the same ones, and seed 7 alone gives the same as seed 7 among 100.
-"""
+"""The environment of a run, in blocks of rounds; `numerics.keys` says which keys it uses."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,14 +7,12 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int, Key, UInt32
 
-from feelgood.core.protocols import Testbed
+from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import BRIEFLY, ONCE, compiled, in_own_precision
-from feelgood.numerics import generator
+from feelgood.numerics.keys import FirstKeys, fold_all, seed_array
 
-ENVIRONMENT, AGENT = 0, 1
 MIN_BLOCK, MAX_BLOCK = 64, 2048
 BLOCK_BYTES = 64 * 2**20
 
@@ -30,42 +23,6 @@ class Block(NamedTuple):
     contexts: Float[Array, "block *context seeds"]
     rewards: Float[Array, "block arms seeds"]
     means: Float[Array, "block arms seeds"]
-
-
-def seed_keys(seeds: UInt32[Array, " seeds"], stream: int) -> Key[Array, " seeds"]:
-    """One key a seed, for one of the two streams."""
-    return jax.vmap(lambda s: jax.random.fold_in(generator.key(s), stream))(seeds)
-
-
-def seed_array(seeds: Sequence[int]) -> UInt32[Array, " seeds"]:
-    """Seeds as the programs take them."""
-    return jnp.asarray(np.asarray(seeds, np.uint32))
-
-
-def fold_all(keys: Key[Array, " seeds"], data: Int[Array, " count"]) -> Key[Array, "seeds count"]:
-    """Every key folded with every number."""
-    return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)), (0, None))(keys, data)
-
-
-class FirstKeys(NamedTuple):
-    """What the two streams of every seed begin with."""
-
-    fixed: Key[Array, " seeds"]
-    rounds: Key[Array, " seeds"]
-    agent: Key[Array, " seeds"]
-    agent_start: Key[Array, " seeds"]
-
-    @classmethod
-    def of(cls, seeds: UInt32[Array, " seeds"]) -> "FirstKeys":
-        """Both streams together: each derivation by itself would be compiled again."""
-        streams = fold_all(jax.vmap(generator.key)(seeds), jnp.arange(2))
-        folded = jax.vmap(fold_all, (0, None))(streams, jnp.arange(2))
-        return cls(
-            fixed=folded[:, ENVIRONMENT, 0],
-            rounds=folded[:, ENVIRONMENT, 1],
-            agent=streams[:, AGENT],
-            agent_start=folded[:, AGENT, 0],
-        )
 
 
 def settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[Array, " seeds"]]:

@@ -1,5 +1,6 @@
 """From policies for one chain and one setting to policies for many."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,29 +11,39 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Needs, Policy, Report
 from feelgood.core.spec import Spec
-from feelgood.numerics.lanes import AnyKey, Common, LaneKeys
+from feelgood.numerics.keys import AnyKey, LaneKeys
+from feelgood.numerics.lanes import Unbatched
 
 
-def has_method(policy: Policy, method: str) -> bool:
-    """Whether a policy defines this optional method."""
-    one = policy.one if isinstance(policy, Lifted) else policy
-    return getattr(type(one), method) is not getattr(Policy, method)
+def for_lanes(policy: Policy, spec: Spec, hint: str, swept: Sequence[bool] | None = None) -> Policy:
+    """The policy for the lanes of this spec, lifted unless it takes them itself.
+
+    `hint` is the agent's `Hints.layout`. `swept` says of each leaf of the policy whether it has
+    one value per lane; by default none has.
+    """
+    if not spec.lanes or hint == "lanes":
+        return policy
+    none = (False,) * len(jax.tree.leaves(policy))
+    return Lifted(
+        one=policy,
+        swept=none if swept is None else tuple(swept),
+        chains_first=hint == "chains first",
+    )
 
 
 class Lifted(Policy):
     """A policy written for one chain, lifted over lanes with `vmap`.
 
     Lanes are the last axis of everything the engine sees, and of the state too unless the policy
-    wants its chains first. What the state marks as `Common` has no lanes. `swept` says of each
-    leaf of the policy whether it has one value a lane.
+    wants its chains first. What the state marks as `Unbatched` has no lanes. `swept` says of each
+    leaf of the policy whether it has one value per lane.
     """
 
     one: Policy
     swept: tuple[bool, ...] = eqx.field(static=True)
-
-    laned = True
+    chains_first: bool = eqx.field(static=True, default=False)
 
     def _lift(
         self, function: Callable[..., Any], *args: Any, axes: Sequence[Any], out: Any = -1
@@ -46,45 +57,46 @@ class Lifted(Policy):
     def _axes(self, state: Any) -> Any:
         """Where the lanes of each part of a state are."""
 
-        def common(part: Any) -> bool:
-            return isinstance(part, Common)
+        def unbatched(part: Any) -> bool:
+            return isinstance(part, Unbatched)
 
-        axis = 0 if self.one.chains_first else -1
-        return jax.tree.map(lambda part: None if common(part) else axis, state, is_leaf=common)
+        axis = 0 if self.chains_first else -1
+        return jax.tree.map(lambda x: None if unbatched(x) else axis, state, is_leaf=unbatched)
 
     @staticmethod
-    def _each(key: AnyKey) -> Array:
-        return key.each() if isinstance(key, LaneKeys) else key
+    def _noise(noise: Any) -> tuple[Any, int | None]:
+        """Random numbers as `vmap` takes them, and where their lanes are."""
+        if noise is None:
+            return None, None
+        if isinstance(noise, LaneKeys):
+            return noise.each(), 0
+        is_key = jax.dtypes.issubdtype(noise.dtype, jax.dtypes.prng_key)
+        return noise, 0 if is_key else -1
 
-    def init(self, key: AnyKey, spec: Spec, shape: tuple[int, ...] = ()) -> Any:
-        del shape
-        each = self._each(key)
+    def init(self, key: AnyKey, spec: Spec) -> Any:
+        each, axis = self._noise(key)
+        one_chain = dataclasses.replace(spec.layout, chains=0, settings=1)
+        inner = dataclasses.replace(spec, layout=one_chain)
 
         def begin(policy: Policy, one: Array) -> Any:
-            return policy.init(one, spec)
+            return policy.init(one, inner)
 
-        like = jax.eval_shape(lambda keys: self._lift(begin, keys, axes=(0,)), each)
-        return self._lift(begin, each, axes=(0,), out=self._axes(like))
+        like = jax.eval_shape(lambda keys: self._lift(begin, keys, axes=(axis,)), each)
+        return self._lift(begin, each, axes=(axis,), out=self._axes(like))
 
-    def act(self, key: AnyKey, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
+    def draw(self, noise: Any, state: Any) -> Any:
         axes = self._axes(state)
+        numbers, axis = self._noise(noise)
         return self._lift(
-            lambda policy, *a: policy.act(*a),
-            *(self._each(key), state, context),
-            axes=(0, axes, -1),
-            out=(-1, axes),
+            lambda policy, *a: policy.draw(*a), numbers, state, axes=(axis, axes), out=axes
         )
 
-    def noise(self, key: Array, spec: Spec) -> Array:
-        return self.one.noise(key, spec)
-
-    def decide(self, noise: Array, state: Any, context: Float[Array, "..."]) -> tuple[Array, Any]:
-        axes = self._axes(state)
+    def choose(self, noise: Any, state: Any, context: Float[Array, "..."]) -> Array:
+        numbers, axis = self._noise(noise)
         return self._lift(
-            lambda policy, *a: policy.decide(*a),
-            *(noise, state, context),
-            axes=(-1, axes, -1),
-            out=(-1, axes),
+            lambda policy, *a: policy.choose(*a),
+            *(numbers, state, context),
+            axes=(axis, self._axes(state), -1),
         )
 
     def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:
@@ -96,11 +108,8 @@ class Lifted(Policy):
             out=axes,
         )
 
-    def probe(self, state: Any) -> Array:
-        return self._lift(lambda policy, s: policy.probe(s), state, axes=(self._axes(state),))
-
-    def segment_rounds(self, rounds: int, chains: int) -> int | None:
-        return self.one.segment_rounds(rounds, chains)
+    def report(self, state: Any) -> Report:
+        return self._lift(lambda policy, s: policy.report(s), state, axes=(self._axes(state),))
 
     def reserve(self, state: Any, rounds: int) -> Any:
         axes = self._axes(state)
@@ -108,26 +117,8 @@ class Lifted(Policy):
             lambda policy, s: policy.reserve(s, rounds), state, axes=(axes,), out=axes
         )
 
-    def health(self, state: Any) -> dict[str, Array]:
-        return self._lift(lambda policy, s: policy.health(s), state, axes=(self._axes(state),))
-
-    def arm_of_draw(self, state: Any, context: Float[Array, "..."]) -> Array:
-        return self._lift(
-            lambda policy, *a: policy.arm_of_draw(*a),
-            *(state, context),
-            axes=(self._axes(state), -1),
-        )
-
-    def redraw(self, key: AnyKey, state: Any) -> tuple[Array, Any] | None:
-        if not has_method(self, "redraw"):
-            return None
-        axes = self._axes(state)
-        return self._lift(
-            lambda policy, *a: policy.redraw(*a),
-            *(self._each(key), state),
-            axes=(0, axes),
-            out=(-1, axes),
-        )
+    def noise(self, spec: Spec) -> Needs:
+        return self.one.noise(spec)
 
 
 def stack_settings(policies: Sequence[Policy]) -> tuple[Policy, tuple[bool, ...]]:

@@ -1,110 +1,31 @@
-"""What a run returns: arrays, summaries, tables, a chart, a folder."""
+"""What a run measured: arrays with one entry per seed, and the texts that sum them up."""
 
-import contextlib
 import dataclasses
-import html
-import operator
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.errors import FeelgoodError, shown
+from feelgood.core.lookup import Lookup
+from feelgood.core.numbers import figure
 from feelgood.core.spec import Status
-from feelgood.engine.metrics import Summary
+from feelgood.engine import schema
+from feelgood.engine.schema import Axes, Quantity
+from feelgood.stats.summary import Summary
 
 if TYPE_CHECKING:
-    import altair as alt
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    from feelgood.api.comparing import Comparisons
-
-#: Lines that a short form of results has at most.
-MOST_LINES = 24
-
-
-class NoSuchResult(FeelgoodError, KeyError):
-    """No result has this name."""
-
-    def __str__(self) -> str:  # a `KeyError` would put it in quotes
-        return str(self.args[0])
-
-
-class Shown:
-    """What one result and several have in common: how they are shown, drawn and written."""
-
-    def _run(self) -> "RunResult":
-        raise NotImplementedError
-
-    def _repr_html_(self) -> str:
-        return self._run()._html()
-
-    def plot(
-        self,
-        *,
-        log_x: bool = False,
-        log_y: bool = False,
-        band: Literal["quantile", "std"] | Any = "quantile",
-    ) -> "alt.LayerChart | alt.ConcatChart | Any":
-        """The chart of mean cumulative regret along the run, one panel per testbed.
-
-        `band` is what is shaded: 10 to 90 % of the seeds, or `"std"`, mean ± standard deviation.
-        """
-        from feelgood.core.arguments import parse_choice
-        from feelgood.report import charts, drawing
-
-        checked: Any = parse_choice("band", band, ("quantile", "std"))
-        options = {"log_x": bool(log_x), "log_y": bool(log_y), "band": checked}
-        chart = charts.regret_curves(self._run().results, **options)
-        return chart.configure(**drawing.theme_config())
-
-    def to_arrow(self) -> "pa.Table":
-        """One row per agent, setting and seed, with the curve as a list column."""
-        return _arrow(self._run().results)
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """As `to_arrow`, for pandas."""
-        return to_pandas(self.to_arrow())
-
-    def to_polars(self) -> "pl.DataFrame":
-        """As `to_arrow`, for polars."""
-        try:
-            import polars
-        except ImportError:
-            raise FeelgoodError("polars is not installed: run 'pip install polars'.") from None
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
-
-    def save(self, folder: str | Path | Any, *, force: bool = False) -> Path:
-        """Write a results store, which `feelgood.load`, `feelgood plot` and `report` read.
-
-        A folder that holds results already is refused; with `force` they are replaced.
-
-        **Example:**
-
-        >>> import feelgood, tempfile
-        >>> result = feelgood.run("linear-20", "uniform", rounds=50, seeds=2)
-        >>> folder = result.save(tempfile.mkdtemp() + "/mine")
-        >>> feelgood.load(folder)["uniform"].final_regret.tolist() == list(result[0].final_regret)
-        True
-        """
-        from feelgood.api.saving import save
-
-        return save(self._run(), folder, force=force)
-
-
-def to_pandas(table: "pa.Table") -> "pd.DataFrame":
-    """An Arrow table as a data frame."""
-    try:
-        import pandas  # noqa: F401  (Arrow makes the frame)
-    except ImportError:
-        raise FeelgoodError("pandas is not installed: run 'pip install pandas'.") from None
-    return table.to_pandas(use_threads=False)
+#: Makes a `RunResult` of results. It draws, compares and saves them, and lives in an upper room.
+RUNS: Lookup[Callable[[tuple["AgentResult", ...]], Any]] = Lookup(
+    "kind of run", "feelgood.api.run_result"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,20 +50,20 @@ class PosteriorAlong:
         return PosteriorAlong(rounds=self.rounds, **parts)
 
     def of_seed(self, i: int) -> list[dict[str, Any]]:
-        """One record a measure, in plain types; NaN becomes null."""
+        """One record per measure, in plain types; NaN becomes null."""
         return [
             {
                 "measure": name,
                 "values": _plain(values[i]),
                 "expected": _plain(self.expected[name][i]),
-                "errors": _plain(self.error[name][i]),
+                **({"errors": _plain(self.error[name][i])} if name in self.error else {}),
             }
             for name, values in self.value.items()
         ]
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
-class AgentResult(Shown):
+class AgentResult:
     """One agent with one setting on one testbed, over all seeds. Leading axis: seeds."""
 
     agent: str
@@ -167,20 +88,32 @@ class AgentResult(Shown):
     posterior: PosteriorAlong | None = None
     #: Where, when and with what it was run; empty for results that come from no store.
     provenance: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    def _run(self) -> "RunResult":
-        return RunResult((self,))
+    #: Numbers of `schema.QUANTITIES` that have no field of their own, by name.
+    extra: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"{self.agent} on {_title([self])}: mean regret {_regret(self)}"
+        return f"{self.agent} on {run_in_words([self])}: mean regret {regret_in_words(self)}"
 
-    def compare(self, baseline: "AgentResult | Any") -> "Comparisons":
-        """The paired table of this result against another one on the same testbed."""
-        if not isinstance(baseline, AgentResult):
-            raise FeelgoodError(
-                f"{shown(baseline)} is no result to compare with: give another AgentResult."
-            )
-        return RunResult((baseline, self)).compare(0)
+    def values_of(self, quantity: Quantity) -> Any:
+        """The values of a quantity: an array, or a dictionary of arrays."""
+        if has_field(quantity):
+            return getattr(self, quantity.name)
+        if quantity.name in self.extra:
+            return self.extra[quantity.name]
+        return absent(quantity, len(self.seeds), len(self.curve_rounds))
+
+    def at_places(self, places: "slice | np.ndarray") -> "AgentResult":
+        """The same for the seeds at these places; compile and run seconds stay as they are."""
+        numbers = {
+            n.name: _map_arrays(lambda values: values[places], self.values_of(n))
+            for n in schema.QUANTITIES
+        }
+        return dataclasses.replace(
+            self,
+            seeds=tuple(np.array(self.seeds, object)[places]),
+            posterior=self.posterior and self.posterior.seeds(places),
+            **in_fields(numbers),
+        )
 
     @property
     def statuses(self) -> tuple[Status, ...]:
@@ -214,10 +147,14 @@ class AgentResult(Shown):
 
     def curve_std(self) -> Float[np.ndarray, " points"]:
         """Standard deviation of the cumulative regret along the run."""
-        return _over_seeds(lambda x: np.std(x, ddof=1) if len(x) > 1 else np.nan, self.curve)
+        return _over_seeds(_std, self.curve)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, lists and strings; NaN becomes null."""
+        numbers = {n.name: self._number_json(n) for n in schema.QUANTITIES}
+        # These come last, in the order that the files of earlier versions have.
+        late = {name: numbers.pop(name) for name in ("curve", "health", "ess", "diverged_at")}
+        diverged_at = late.pop("diverged_at")
         return {
             "agent": self.agent,
             "testbed": self.testbed,
@@ -225,35 +162,100 @@ class AgentResult(Shown):
             "testbed_settings": dict(self.testbed_settings),
             "rounds": self.rounds,
             "seeds": list(self.seeds),
-            "final_regret": _plain(self.final_regret),
-            "simple_regret": _plain(self.simple_regret),
-            "best_arm_rate": _plain(self.best_arm_rate),
-            "arm_counts": self.arm_counts.tolist(),
-            "curve": {
-                "rounds": self.curve_rounds.tolist(),
-                "mean": _plain(self.curve_mean()),
-                "std": _plain(self.curve_std()),
-            },
-            "health": {
-                name: {
-                    "rounds": self.curve_rounds.tolist(),
-                    "mean": _plain(_over_seeds(np.mean, values)),
-                }
-                for name, values in self.health.items()
-            },
-            "ess": _plain(self.ess),
+            **numbers,
+            **late,
             **self._posterior_json(),
             "status": self.status,
-            "diverged_at": [int(t) if t >= 0 else None for t in self.diverged_at],
+            "diverged_at": diverged_at,
             "compile_s": round(self.compile_s, 6),
             "run_s": round(self.run_s, 6),
         }
+
+    def _number_json(self, quantity: Quantity) -> Any:
+        """One value per seed; of what goes along the run, the mean over seeds."""
+        values, grid = self.values_of(quantity), self.curve_rounds.tolist()
+        if quantity.axes is Axes.POINT:
+            mean, std = _over_seeds(np.mean, values), _over_seeds(_std, values)
+            return {"rounds": grid, "mean": _plain(mean), "std": _plain(std)}
+        if quantity.axes is Axes.DIAGNOSTIC:
+            means = {name: _over_seeds(np.mean, own) for name, own in values.items()}
+            return {name: {"rounds": grid, "mean": _plain(m)} for name, m in means.items()}
+        if quantity.whole:
+            return [None if v == quantity.none else v for v in values.tolist()]
+        return [_plain(own) for own in values] if values.ndim > 1 else _plain(values)
 
     def _posterior_json(self) -> dict[str, Any]:
         if self.posterior is None:
             return {}
         measures = [self.posterior.of_seed(i) for i in range(len(self.seeds))]
         return {"posterior": {"rounds": self.posterior.rounds.tolist(), "seeds": measures}}
+
+    # What a run of several results can do, for this one alone.
+
+    def _alone(self) -> Any:
+        return RUNS["run"]((self,))
+
+    def _repr_html_(self) -> str:
+        text: str = self._alone()._repr_html_()
+        return text
+
+    def plot(self, *, log_x: bool = False, log_y: bool = False, band: Any = "quantile") -> Any:
+        """The chart of mean cumulative regret along the run; see `RunResult.plot`."""
+        return self._alone().plot(log_x=log_x, log_y=log_y, band=band)
+
+    def compare(self, baseline: "AgentResult | Any") -> Any:
+        """The paired table of this result against another one on the same testbed."""
+        if not isinstance(baseline, AgentResult):
+            raise FeelgoodError(
+                f"{shown(baseline)} is no result to compare with: give another AgentResult."
+            )
+        return RUNS["run"]((baseline, self)).compare(0)
+
+    def to_arrow(self) -> "pa.Table":
+        """One row per seed, with the curve as a list column."""
+        return self._alone().to_arrow()
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """As `to_arrow`, for pandas."""
+        return self._alone().to_pandas()
+
+    def to_polars(self) -> "pl.DataFrame":
+        """As `to_arrow`, for polars."""
+        frame: pl.DataFrame = self._alone().to_polars()
+        return frame
+
+    def save(self, folder: str | Path | Any, *, force: bool = False) -> Path:
+        """Write a results store; see `RunResult.save`."""
+        place: Path = self._alone().save(folder, force=force)
+        return place
+
+
+def has_field(quantity: Quantity) -> bool:
+    """Whether `AgentResult` has a field for it; other numbers are in `extra`."""
+    return quantity.name in AgentResult.__dataclass_fields__
+
+
+def in_fields(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers by name as arguments of `AgentResult`."""
+    known = AgentResult.__dataclass_fields__
+    fields = {name: values for name, values in numbers.items() if name in known}
+    return {**fields, "extra": {k: v for k, v in numbers.items() if k not in known}}
+
+
+def absent(quantity: Quantity, seeds: int, points: int) -> Any:
+    """What stands for a number that was not recorded."""
+    if quantity.axes is Axes.DIAGNOSTIC:
+        return {}
+    shape = {Axes.SEED: (seeds,), Axes.ARM: (seeds, 0), Axes.POINT: (seeds, points)}[quantity.axes]
+    fill = np.nan if not quantity.whole else 0 if quantity.none is None else quantity.none
+    return np.full(shape, fill, np.int64 if quantity.whole else np.float64)
+
+
+def _map_arrays(function: Callable[[np.ndarray], np.ndarray], values: Any) -> Any:
+    """The function of an array, or of each in a dictionary."""
+    if isinstance(values, Mapping):
+        return {name: function(own) for name, own in values.items()}
+    return function(values)
 
 
 def _over_seeds(reduce: Any, values: Float[np.ndarray, "seeds points"]) -> Any:
@@ -266,75 +268,28 @@ def _plain(values: Any) -> list[float | None]:
     return [float(v) if np.isfinite(v) else None for v in np.asarray(values)]
 
 
-def posterior_columns() -> list[tuple[str, Any]]:
-    """The Arrow columns of `PosteriorAlong`, null where nothing was measured."""
-    import pyarrow as pa
-
-    numbers = pa.list_(pa.float64())
-    measure = [("values", numbers), ("expected", numbers), ("errors", numbers)]
-    return [
-        ("posterior_rounds", pa.list_(pa.int64())),
-        ("posterior", pa.list_(pa.struct([("measure", pa.string()), *measure]))),
-    ]
+def _std(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
-def _arrow(results: Sequence[AgentResult]) -> "pa.Table":
-    import json
-
-    import pyarrow as pa
-
-    rows = [
-        {
-            "agent": r.agent,
-            "testbed": r.testbed,
-            "settings": json.dumps(dict(r.settings), sort_keys=True),
-            "rounds": r.rounds,
-            "seed": seed,
-            "final_regret": float(r.final_regret[i]),
-            "simple_regret": float(r.simple_regret[i]),
-            "best_arm_rate": float(r.best_arm_rate[i]),
-            "arm_counts": r.arm_counts[i].tolist(),
-            "status": r.statuses[i].name.lower(),
-            "diverged_at": int(r.diverged_at[i]) if r.diverged_at[i] >= 0 else None,
-            "curve_rounds": r.curve_rounds.tolist(),
-            "curve_regret": r.curve[i].tolist(),
-            "posterior_rounds": None if r.posterior is None else r.posterior.rounds.tolist(),
-            "posterior": None if r.posterior is None else r.posterior.of_seed(i),
-        }
-        for r in results
-        for i, seed in enumerate(r.seeds)
-    ]
-    schema = pa.schema(
-        [
-            ("agent", pa.string()),
-            ("testbed", pa.string()),
-            ("settings", pa.string()),
-            ("rounds", pa.int64()),
-            ("seed", pa.int64()),
-            ("final_regret", pa.float64()),
-            ("simple_regret", pa.float64()),
-            ("best_arm_rate", pa.float64()),
-            ("arm_counts", pa.list_(pa.int64())),
-            ("status", pa.string()),
-            ("diverged_at", pa.int64()),
-            ("curve_rounds", pa.list_(pa.int64())),
-            ("curve_regret", pa.list_(pa.float64())),
-            *posterior_columns(),
-        ]
-    )
-    return pa.Table.from_pylist(rows, schema=schema)
+def run_key(run: Any) -> str:
+    """What a run is, apart from its seeds: of an `AgentResult`, or of a study's cell."""
+    return key_of(run.testbed, run.testbed_settings, run.agent, run.settings, run.rounds)
 
 
-def figure(value: float, like: float | None = None) -> str:
-    """A regret, or a difference of two, in few characters; with as many digits as `like` has."""
-    if not np.isfinite(value):
-        return "–"
-    size = abs(value if like is None else like)
-    digits = 1 if size >= 10 or size == 0 else 2 if size >= 1 else 4
-    return f"{value:,.{digits}f}"
+def key_of(
+    testbed: str,
+    testbed_settings: Mapping[str, Any],
+    agent: str,
+    settings: Mapping[str, Any],
+    rounds: int,
+) -> str:
+    """The same from its parts."""
+    parts = [testbed, dict(testbed_settings), agent, dict(settings), rounds]
+    return json.dumps(parts, sort_keys=True)
 
 
-def _regret(result: AgentResult) -> str:
+def regret_in_words(result: AgentResult) -> str:
     """`mean ± std` over seeds, and a word on chains that diverged."""
     regret, bad = result.regret, int(np.sum(result.diverged_at >= 0))
     spread = f" ± {figure(regret.std, regret.mean)}" if regret.count > 1 else ""
@@ -342,7 +297,7 @@ def _regret(result: AgentResult) -> str:
     return f"{figure(regret.mean)}{spread}{broken}"
 
 
-def _title(results: Sequence[AgentResult], problem: str | None = None) -> str:
+def run_in_words(results: Sequence[AgentResult], problem: str | None = None) -> str:
     """What was run: testbed, rounds and seeds."""
     first = results[0]
     counts = sorted({len(r.seeds) for r in results})
@@ -352,149 +307,3 @@ def _title(results: Sequence[AgentResult], problem: str | None = None) -> str:
         else f"{' to '.join(map(str, counts[:: len(counts) - 1 or 1]))} seeds"
     )
     return f"{problem or first.testbed}, {first.rounds:,} rounds, {seeds}"
-
-
-@dataclasses.dataclass(frozen=True, repr=False)
-class RunResult(Shown):
-    """All agents of one run. Behaves as a sequence of `AgentResult`."""
-
-    results: tuple[AgentResult, ...]
-    interrupted: bool = False
-
-    def _run(self) -> "RunResult":
-        return self
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """A name for each result: the agent's, with the settings that tell it from others.
-
-        Results on the same testbed have different labels. Where they are asked for, `alpha=1` is
-        the same as `α=1`.
-        """
-        from feelgood.report.series import name_series
-
-        return tuple(series.label for series in name_series(self.results))
-
-    def _blocks(self) -> Iterator[tuple[str, list[tuple[str, AgentResult]]]]:
-        """A title and the labelled results, testbed by testbed."""
-        from feelgood.report.series import name_series
-
-        series = name_series(self.results)
-        for problem in dict.fromkeys(s.problem for s in series):
-            members = [(s.label, s.result) for s in series if s.problem == problem]
-            yield _title([r for _, r in members], problem), members
-
-    def __repr__(self) -> str:
-        if not self.results:
-            return "no results"
-        lines = []
-        for title, members in self._blocks():
-            lines.append(f"{title}: mean regret ± std")
-            width = max(len(label) for label, _ in members)
-            lines += [f"  {label:<{width}}  {_regret(r)}" for label, r in members]
-        if len(lines) > MOST_LINES:
-            more = len(lines) - MOST_LINES + 1
-            lines = [*lines[: MOST_LINES - 1], f"  … and {more:,} lines more"]
-        if self.interrupted:
-            lines.append("interrupted before the end")
-        return "\n".join(lines)
-
-    def _html(self) -> str:
-        """A small table for notebooks."""
-        rows = []
-        for title, members in self._blocks():
-            rows.append(f"<tr><th colspan=4 style='text-align:left'>{html.escape(title)}</th></tr>")
-            rows.append(
-                "<tr><th style='text-align:left'>agent</th><th>regret (mean ± std)</th>"
-                "<th>median</th><th>best arm</th></tr>"
-            )
-            for label, r in members:
-                best = Summary.of(r.best_arm_rate).mean
-                cells = (
-                    _regret(r),
-                    figure(r.regret.median),
-                    f"{100 * best:.1f} %" if np.isfinite(best) else "–",
-                )
-                rows.append(
-                    f"<tr><td style='text-align:left'>{html.escape(label)}</td>"
-                    + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-                    + "</tr>"
-                )
-        if self.interrupted:
-            rows.append("<tr><td colspan=4>interrupted before the end</td></tr>")
-        return f"<table>{''.join(rows) or '<tr><td>no results</td></tr>'}</table>"
-
-    def compare(self, baseline: "str | int | AgentResult | Any | None" = None) -> "Comparisons":
-        """Every result against one of them, over the seeds that both have.
-
-        **Arguments:**
-
-        - `baseline`: a label (see `labels`), an agent's name, a place or a result; by default the
-          one with the lowest mean regret on each testbed.
-
-        **Example:**
-
-        >>> import feelgood
-        >>> result = feelgood.run("linear-20", ["uniform", "linucb"], rounds=200, seeds=4)
-        >>> [row.verdict for row in result.compare("uniform")]
-        ['lower regret']
-        """
-        from feelgood.api.comparing import compare_all
-
-        return compare_all(self, baseline)
-
-    @classmethod
-    def load(cls, folder: str | Path | Any) -> "RunResult":
-        """The results that `save`, `feelgood run --out` or a study wrote to a folder."""
-        from feelgood.api.saving import load
-
-        return load(folder)
-
-    def __iter__(self) -> Iterator[AgentResult]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    def __getitem__(self, which: Any) -> AgentResult:
-        """By position, by agent name (the first with that name) or by label."""
-        with contextlib.suppress(TypeError):
-            return self.results[operator.index(which)]
-        from feelgood.report.series import in_symbols
-
-        labels = self.labels
-        if isinstance(which, str):
-            for result in self.results:
-                if result.agent == which:
-                    return result
-            if (label := in_symbols(which)) in labels:
-                return self.results[labels.index(label)]
-        known = dict.fromkeys([*(r.agent for r in self.results), *labels])
-        hint = did_you_mean(which, known) if isinstance(which, str) else "use an agent's name."
-        raise NoSuchResult(f"there is no result {shown(which)}: {hint}")
-
-    def to_json(self) -> dict[str, Any]:
-        """`{"results": [...]}`, one object per agent and setting."""
-        out: dict[str, Any] = {"results": [r.to_json() for r in self.results]}
-        if self.interrupted:
-            out["interrupted"] = True
-        return out
-
-    def summary(self) -> list[dict[str, Any]]:
-        """One row per agent and setting: how the final and the simple regret are spread."""
-        return [
-            {
-                "agent": r.agent,
-                "testbed": r.testbed,
-                "settings": dict(r.settings),
-                "rounds": r.rounds,
-                "seeds": len(r.seeds),
-                **{f"regret_{k}": v for k, v in dataclasses.asdict(r.regret).items()},
-                **{f"simple_{k}": v for k, v in dataclasses.asdict(r.simple).items()},
-                "best_arm_rate": Summary.of(r.best_arm_rate).mean,
-                "status": r.status,
-                "compile_s": r.compile_s,
-                "run_s": r.run_s,
-            }
-            for r in self.results
-        ]

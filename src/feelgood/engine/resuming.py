@@ -1,18 +1,33 @@
-"""Progress that was saved by a run like this one, and no other."""
+"""Progress that groups of chains leave behind, and that only a run like theirs goes on from."""
 
 import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
-if TYPE_CHECKING:
-    from feelgood.engine.simulation import Checkpoints
-
 #: Under these names it is saved whose progress a checkpoint is, and what its arrays are.
 WHOSE, LAYOUT = "chains", "layout"
+
+
+@runtime_checkable
+class Checkpoints(Protocol):
+    """Where groups of chains leave their progress, so that a later run can go on from it.
+
+    Group i of a run is always the same chains, in the same order. What is loaded must be what was
+    saved, bit for bit; then so is the result.
+    """
+
+    def load(self, group: int) -> Mapping[str, np.ndarray] | None:
+        """What was saved last for this group; None: nothing."""
+
+    def due(self, group: int) -> bool:
+        """Whether it is time to save this group."""
+
+    def save(self, group: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Keep this group's progress instead of what was saved before."""
 
 
 class _Marked:
@@ -20,7 +35,7 @@ class _Marked:
 
     name: str
 
-    def __init__(self, inner: "Checkpoints") -> None:
+    def __init__(self, inner: Checkpoints) -> None:
         self._inner = inner
 
     def mark(self, group: int) -> str:
@@ -42,7 +57,7 @@ class _Marked:
         self._inner.save(group, {**arrays, self.name: np.asarray(self.mark(group))})
 
 
-class OfTheseChains(_Marked):
+class CheckpointsOfChains(_Marked):
     """Checkpoints that remember of which chains they are, and with what they were run.
 
     How chains are grouped depends on the device and on its memory, and so do the last bits of
@@ -52,7 +67,7 @@ class OfTheseChains(_Marked):
 
     name = WHOSE
 
-    def __init__(self, inner: "Checkpoints", groups: Sequence[Any]) -> None:
+    def __init__(self, inner: Checkpoints, groups: Sequence[Any]) -> None:
         super().__init__(inner)
         self._groups = groups
         self._made = [version(package) for package in ("feelgood", "jax", "jaxlib")]
@@ -62,7 +77,7 @@ class OfTheseChains(_Marked):
         return json.dumps([jax.default_backend(), self._made, *chains])
 
 
-class OfThisLayout(_Marked):
+class CheckpointsOfLayout(_Marked):
     """Checkpoints whose arrays are those that this run would save: `like` is such a set of them.
 
     An agent whose state has changed since, in the same version, starts its runs again.
@@ -70,7 +85,7 @@ class OfThisLayout(_Marked):
 
     name = LAYOUT
 
-    def __init__(self, inner: "Checkpoints", *like: Any) -> None:
+    def __init__(self, inner: Checkpoints, *like: Any) -> None:
         super().__init__(inner)
         leaves, _ = jax.tree_util.tree_flatten_with_path(like)
         # Sizes may grow along a run; names, types and numbers of axes stay.

@@ -11,55 +11,24 @@ Shapes are written `[dim, *lanes]` in the docstrings.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, Key, Num
+from jaxtyping import Array, Float, Int, Num
 
 from feelgood.numerics import generator
+from feelgood.numerics.keys import AnyKey, LaneKeys
 
 
-class LaneKeys(eqx.Module):
-    """Keys of `seeds`, each serving `settings` chains: chain `g * seeds + n` uses seed `n`.
-
-    Settings of a sweep share the noise of their seed, which makes them paired comparisons and
-    lets the noise be drawn once a seed instead of once a chain.
-    """
-
-    keys: Key[Array, " seeds"]
-    settings: int = eqx.field(static=True)
-
-    def each(self) -> Key[Array, " lanes"]:
-        """One key a chain."""
-        return jnp.tile(self.keys, self.settings)
-
-
-class Common(eqx.Module):
+class Unbatched(eqx.Module):
     """Part of the state of a policy written for one chain that is the same in all its chains.
 
     The engine keeps one copy when it lifts the policy: a branch on it stays a branch.
     """
 
     value: Num[Array, "..."]
-
-
-AnyKey: TypeAlias = Key[Array, "..."] | LaneKeys
-
-
-def fold_in(key: AnyKey, data: Int[Array, ""] | int) -> AnyKey:
-    """`jax.random.fold_in` for a key, an array of keys or `LaneKeys`."""
-    if isinstance(key, LaneKeys):
-        return LaneKeys(keys=_fold_all(key.keys, data), settings=key.settings)
-    return _fold_all(key, data)
-
-
-def _fold_all(keys: Key[Array, "..."], data: Int[Array, ""] | int) -> Key[Array, "..."]:
-    if keys.ndim == 0:
-        return jax.random.fold_in(keys, data)
-    return jax.vmap(lambda k: jax.random.fold_in(k, data))(keys)
 
 
 def tile(x: Num[Array, "..."], settings: int) -> Num[Array, "..."]:

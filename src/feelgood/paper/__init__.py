@@ -1,5 +1,4 @@
-"""The paper: settings that go with its published numbers."""
+"""The paper: its published numbers, the settings that go with them, and what to run for each.
 
-from feelgood.paper.presets import PRESETS, preset_settings
-
-__all__ = ["PRESETS", "preset_settings"]
+It may import `studies` and what lies below.
+"""

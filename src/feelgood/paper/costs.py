@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.agents import grammar
-from feelgood.paper.tables import Row
+from feelgood.paper.published_rows import PublishedRow
 
 #: Core-seconds of ten chains over 10,000 rounds of linear-20 on the reference machine, by the
 #: agent's parts: preconditioned, variant, bonus, kernel. Smoothed bonuses cost as plain ones,
 #: underdamped dynamics as overdamped.
-COSTS = {
+CORE_SECONDS = {
     "lmc": 1.0,
     "plmc": 1.5,
     "svrglmc": 8.4,
@@ -47,7 +47,7 @@ def speed_of_this_machine() -> float:
     return REFERENCE / min(_yardstick() for _ in range(3))
 
 
-def estimated_seconds(rows: Sequence[Row]) -> float | None:
+def estimated_seconds(rows: Sequence[PublishedRow]) -> float | None:
     """Core-seconds of these rows on the reference machine; None where one was never measured."""
     total = 0.0
     runs = {(r.testbed, r.agent, r.preset, tuple(sorted(r.settings.items()))): r for r in rows}
@@ -59,7 +59,7 @@ def estimated_seconds(rows: Sequence[Row]) -> float | None:
     return total + COMPILING * len({(r.testbed.split("-")[0], r.agent) for r in rows})
 
 
-def _cost(row: Row) -> float | None:
+def _cost(row: PublishedRow) -> float | None:
     factor = FACTORS.get(row.testbed, FACTORS.get(row.testbed.split("-")[0]))
     if factor is None:
         return None
@@ -69,4 +69,4 @@ def _cost(row: Row) -> float | None:
     bonus = "fg" if parts.bonus_name and row.settings.get("lam") != 0 else ""
     variant = "" if parts.variant == "u" else parts.variant
     name = f"{'p' if parts.preconditioned else ''}{variant}{bonus}{parts.kernel_name}"
-    return COSTS[name] * factor
+    return CORE_SECONDS[name] * factor

@@ -5,13 +5,12 @@ a function of (agent, testbed, dimension, rounds); settings that the user gives 
 """
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from feelgood.agents import grammar
-from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.lookup import PRESETS
 from feelgood.core.spec import Spec
-from feelgood.paper.neural import neural
+from feelgood.paper.network_presets import network_settings
 
 
 def _temperature(value: float, spec: Spec, rounds: int) -> float:
@@ -34,9 +33,10 @@ def _linear(parts: grammar.Parts, spec: Spec, rounds: int, lam: float) -> dict[s
     return out
 
 
+@PRESETS.register("paper")
 def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """The main tables at "β = 10³", that is 1/β = 10⁻³ d ln T."""
-    networks = neural(agent, testbed, spec, rounds)
+    networks = network_settings(agent, testbed, spec, rounds)
     if networks is not None:
         return networks
     logistic, wheel = testbed.startswith("logistic"), testbed.startswith("wheel")
@@ -53,6 +53,7 @@ def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     return out
 
 
+@PRESETS.register("paper-beta1")
 def paper_beta1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """The main table's column "β = 1": 1/β = 1; preconditioned and HMC agents are unchanged."""
     out = paper(agent, testbed, spec, rounds)
@@ -62,11 +63,13 @@ def paper_beta1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, 
     return out
 
 
+@PRESETS.register("paper-beta1-appendix")
 def paper_beta1_appendix(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """The appendix' λ tables at "β = 1", where 1/β = d ln T, preconditioned or not."""
     return _at_temperature(1.0, agent, testbed, spec, rounds)
 
 
+@PRESETS.register("paper-equal-beta")
 def paper_equal_beta(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """Tables at "β = 10³" with 1/β = 10⁻³ d ln T for preconditioned agents too.
 
@@ -85,20 +88,3 @@ def _at_temperature(
     if parts is not None and parts.kernel_name != "hmc":
         out["beta"] = _temperature(value, spec, rounds)
     return out
-
-
-PRESETS: dict[str, Callable[[str, str, Spec, int], dict[str, Any]]] = {
-    "paper": paper,
-    "paper-beta1": paper_beta1,
-    "paper-beta1-appendix": paper_beta1_appendix,
-    "paper-equal-beta": paper_equal_beta,
-}
-
-
-def preset_settings(
-    preset: str, agent: str, testbed: str, spec: Spec, rounds: int
-) -> dict[str, Any]:
-    """The settings of `agent` in this preset; a clear error for an unknown preset."""
-    if preset not in PRESETS:
-        raise FeelgoodError(f"unknown preset {shown(preset)}: {did_you_mean(preset, PRESETS)}")
-    return PRESETS[preset](agent, testbed, spec, rounds)

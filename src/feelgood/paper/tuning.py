@@ -3,7 +3,7 @@
 The paper: "each method chooses the better of a fully connected two-layer MLP (width 100) and
 four-layer MLP (width 50)". Its layers count the output, as its released settings show. How it
 chose is not said. Here every agent has the same budget on every data set: the same rounds over
-the same seeds for both networks, and none of those seeds is used again for the comparison.
+the same seeds for both networks. None of those seeds is used again for the comparison.
 """
 
 import dataclasses
@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from feelgood.api.running import Seeds, parse_rounds, parse_seeds, resolve_variants
+from feelgood.core.arguments import Seeds, parse_rounds, parse_seeds
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS
-from feelgood.paper.tables import Row, missing
-from feelgood.studies.spec import Cell, Study, outline, plan_cells
+from feelgood.core.policy import AGENTS
+from feelgood.engine.building import resolve_variants
+from feelgood.paper.published_rows import PublishedRow, missing
+from feelgood.studies.planning import Cell, Study, outline, plan_cells
 from feelgood.studies.store import Store
 
 #: The hidden layers of the two networks.
@@ -26,7 +27,7 @@ TUNING_ROUNDS, TUNING_SEEDS = 2_000, "1000:1003"
 
 
 @dataclasses.dataclass(frozen=True)
-class Choice:
+class NetworkChoice:
     """The network of an agent on a testbed, and the mean regrets that decided.
 
     NaN: that network could not be run, or one of its chains diverged.
@@ -58,7 +59,7 @@ def _number(mean: float) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Tuning:
+class NetworkTuning:
     """What has to be run before the networks are chosen."""
 
     #: Cells by testbed and agent, then by network.
@@ -74,7 +75,7 @@ class Tuning:
         ]
         return Study(name, tuple(every)) if every else None
 
-    def choices(self, store: Store) -> tuple[Choice, ...]:
+    def choices(self, store: Store) -> tuple[NetworkChoice, ...]:
         """What was chosen; an error where neither network of an agent has been run."""
         found = []
         for (testbed, agent), networks in self.cells.items():
@@ -85,7 +86,7 @@ class Tuning:
                     "choose: see the message above, or leave out --tune."
                 )
             known = {k: math.nan if v is None else v for k, v in regrets.items()}
-            found.append(Choice(testbed, agent, known, self.budget))
+            found.append(NetworkChoice(testbed, agent, known, self.budget))
         return tuple(found)
 
 
@@ -98,13 +99,13 @@ def _mean(store: Store, cells: Sequence[Cell]) -> float | None:
 
 
 def plan_tuning(
-    rows: Sequence[Row],
+    rows: Sequence[PublishedRow],
     *,
     seeds: Seeds | None = None,
     rounds: int | None = None,
     tuning_seeds: Seeds = TUNING_SEEDS,
     tuning_rounds: int | None = None,
-) -> Tuning:
+) -> NetworkTuning:
     """What to run to choose the networks of these rows.
 
     **Arguments:**
@@ -151,11 +152,11 @@ def plan_tuning(
             f"no agent of this table has a network to choose ({', '.join(untuned)}): leave out "
             "--tune."
         )
-    return Tuning(cells, tuple(untuned), budget)
+    return NetworkTuning(cells, tuple(untuned), budget)
 
 
 def _cells(
-    row: Row, layers: str, horizon: int, rounds: int, seeds: Sequence[int]
+    row: PublishedRow, layers: str, horizon: int, rounds: int, seeds: Sequence[int]
 ) -> tuple[Cell, ...]:
     _, spec, _ = outline(row.testbed, {})
     values = {**row.settings, "layers": layers}
@@ -163,11 +164,13 @@ def _cells(
     return tuple(plan_cells(row.testbed, row.agent, settings=settings, rounds=rounds, seeds=seeds))
 
 
-def with_choices(rows: Sequence[Row], choices: Sequence[Choice]) -> tuple[Row, ...]:
+def with_choices(
+    rows: Sequence[PublishedRow], choices: Sequence[NetworkChoice]
+) -> tuple[PublishedRow, ...]:
     """The rows with the networks that were chosen for them."""
     chosen = {(choice.testbed, choice.agent): choice for choice in choices}
 
-    def tuned(row: Row) -> Row:
+    def tuned(row: PublishedRow) -> PublishedRow:
         choice = chosen.get((row.testbed, row.agent))
         if choice is None:
             return row

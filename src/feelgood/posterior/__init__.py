@@ -1,19 +1,18 @@
-"""How good are the posteriors? Draws of agents against exact laws, with Monte Carlo errors."""
+"""How good are the posteriors? Draws of agents against exact laws, with Monte Carlo errors.
+
+Imports what is below: the engine, agents, testbeds, targets, stats and core.
+"""
 
 from feelgood.posterior.along import PosteriorWatch, measure_state, posterior_watch
-from feelgood.posterior.analysis import (
-    PAPER_FIGURE,
-    AgentPosterior,
-    Analysis,
-    Comparison,
-    analyse,
-    analyse_each,
-    compare,
-)
+from feelgood.posterior.analysis import PAPER_FIGURE, analyse, analyse_each
+from feelgood.posterior.analysis_results import AgentPosterior, Analysis, PosteriorComparison
 from feelgood.posterior.calibration import Calibration, calibrate
+from feelgood.posterior.draw_comparison import Sampling, compare
 from feelgood.posterior.laws import Law, exact_posterior, own_target
-from feelgood.posterior.measures import MEASURES, Row, Verdict, judge, measure
+from feelgood.posterior.measure_rows import MEASURES, MeasureRow
+from feelgood.posterior.measures import measure
 from feelgood.posterior.settings import matched_settings
+from feelgood.posterior.verdicts import PosteriorVerdict, judge
 
 __all__ = [
     "MEASURES",
@@ -21,11 +20,12 @@ __all__ = [
     "AgentPosterior",
     "Analysis",
     "Calibration",
-    "Comparison",
     "Law",
+    "MeasureRow",
+    "PosteriorComparison",
+    "PosteriorVerdict",
     "PosteriorWatch",
-    "Row",
-    "Verdict",
+    "Sampling",
     "analyse",
     "analyse_each",
     "calibrate",

@@ -1,12 +1,12 @@
 """The measures along a run: every chain of a running group against its own exact posterior.
 
-The engine's chains are one a seed and setting, so Monte Carlo errors come from batches of a
+The engine has one chain per seed and setting, so Monte Carlo errors come from batches of a
 chain's repeated draws in place of parallel chains. The state is not changed: the run goes on as if
 nothing had been measured.
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
@@ -15,20 +15,23 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.arguments import parse_whole
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.policy import Policy
 from feelgood.core.spec import Spec
+from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import BRIEFLY, compiled, in_own_precision
+from feelgood.engine.loop import repeated_draws
 from feelgood.engine.results import PosteriorAlong
-from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.posterior.analysis import fresh_contexts
-from feelgood.posterior.chains import draws_parameters, redraw
+from feelgood.engine.simulation import Outcome
+from feelgood.numerics.keys import AnyKey, fold_in
+from feelgood.posterior.chains import draws_linear_parameters
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
-from feelgood.posterior.measures import MEASURES, Row, measure
+from feelgood.posterior.measure_rows import MEASURES, MeasureRow
+from feelgood.posterior.measures import measure
 from feelgood.posterior.settings import PRECISION, has_truth, noise_of
-from feelgood.targets.history import Stats
+from feelgood.targets.sums import Stats
 
-#: Batches of a chain's draws, and draws a batch.
+#: Batches of a chain's draws, and draws per batch.
 BATCHES, BATCH = 20, 10
 #: Fresh contexts on which the choice of arms is compared: fewer than at the end of a run.
 CONTEXTS = 64
@@ -42,12 +45,13 @@ class _Redrawer(eqx.Module):
     """Repeated draws; a module, so that equal ones share their program."""
 
     draws: int = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
 
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, t: Int[Array, ""]
     ) -> Float[Array, "draws parameters *lanes"]:
-        own = lanes.fold_in(keys, t + AFTER_ALL_ROUNDS)
-        return redraw(policy, own, state, self.draws, 0)[0]
+        own = fold_in(keys, t + AFTER_ALL_ROUNDS)
+        return repeated_draws(policy, policy.noise(self.spec), own, state, self.draws, 0)[0]
 
 
 def moments_of(seen: Stats) -> Moments:
@@ -73,14 +77,14 @@ def measure_state(
     contexts: np.ndarray | None = None,
     batches: int = BATCHES,
     batch: int = BATCH,
-) -> list[list[Row]]:
-    """Measures of all arms together after round `t`, one list a chain (lane); none if it diverged.
+) -> list[list[MeasureRow]]:
+    """Measures of all arms together after round `t`: one list per chain, empty if it diverged.
 
-    `state`, `seen` and `keys` are those of a running group (see `engine.simulation.Playing`);
+    `state`, `seen` and `keys` are those of a running group (see `engine.loop.Playing`);
     draws use random numbers of their own.
     """
     args = (policy, keys, state, np.int32(t))
-    drawn = np.asarray(_redrawer(batches * batch, *args)[0](*args), np.float64)
+    drawn = np.asarray(_redrawer(batches * batch, spec, *args)[0](*args), np.float64)
     drawn = drawn.reshape(batches, batch, spec.dim, spec.blocks, -1)
     drawn = np.moveaxis(drawn, (4, 0, 1, 3, 2), (0, 1, 2, 3, 4))
     moments = moments_of(seen)
@@ -97,14 +101,14 @@ def measure_state(
     ]
 
 
-def _redrawer(draws: int, *args: Any) -> tuple[Any, float]:
+def _redrawer(draws: int, spec: Spec, *args: Any) -> tuple[Any, float]:
     """The program that draws, and the seconds that its compilation took."""
-    return compiled(_Redrawer(draws=draws), *args, effort=BRIEFLY)
+    return compiled(_Redrawer(draws=draws, spec=spec), *args, effort=BRIEFLY)
 
 
 @dataclasses.dataclass(frozen=True)
 class PosteriorWatch:
-    """Measures the chains of a run every so many rounds; see `feelgood.engine.simulation.Along`."""
+    """Measures the chains of a run every so many rounds; see `engine.watching.Watch`."""
 
     every: int
     spec: Spec
@@ -120,7 +124,7 @@ class PosteriorWatch:
         self, policy: Policy, keys: AnyKey, state: Any, seen: Stats, t: int
     ) -> tuple[Float[np.ndarray, "names chains"], float]:
         """All measures of every chain after round `t`, and the seconds that compiling took."""
-        _, seconds = _redrawer(BATCHES * BATCH, policy, keys, state, np.int32(t))
+        _, seconds = _redrawer(BATCHES * BATCH, self.spec, policy, keys, state, np.int32(t))
         chains = measure_state(
             policy, keys, state, seen, self.spec, t, noise=self.noise, contexts=self.contexts
         )
@@ -131,19 +135,23 @@ class PosteriorWatch:
                 out[where[row.measure], :, chain] = [getattr(row, p) for p in PARTS.values()]
         return out.reshape(-1, len(chains)), seconds
 
+    def collect(
+        self, outcome: Outcome, setting: int, chains: slice = slice(None)
+    ) -> PosteriorAlong | None:
+        """What the engine recorded of one setting's chains, by measure; None: nothing."""
+        if not outcome.along:
+            return None
+        parts = {
+            kept: {name: outcome.along[name + part][setting, chains] for name in MEASURES}
+            for part, kept in PARTS.items()
+        }
+        return PosteriorAlong(rounds=outcome.along_rounds, **parts)
+
 
 def posterior_watch(every: int, name: str, testbed: Testbed) -> PosteriorWatch:
     """What measures runs on this testbed every so many rounds."""
     noise = require_linear(name, testbed)
     return PosteriorWatch(every, testbed.spec, noise, fresh_contexts(testbed, 0, CONTEXTS))
-
-
-def collect(
-    rounds: Int[np.ndarray, " points"], values: Mapping[str, Float[np.ndarray, "seeds points"]]
-) -> PosteriorAlong:
-    """What the engine recorded, put together again by measure."""
-    parts = {kept: {name: values[name + part] for name in MEASURES} for part, kept in PARTS.items()}
-    return PosteriorAlong(rounds=rounds, **parts)
 
 
 # ---- what can be measured -------------------------------------------------------------------
@@ -170,7 +178,7 @@ def measurable(policy: Policy, testbed: str, problem: Testbed) -> bool:
     A testbed or a loss without an exact posterior is refused.
     """
     require_linear(testbed, problem)
-    if not draws_parameters(policy, problem.spec):
+    if not draws_linear_parameters(policy, problem.spec):
         return False
     require_normal(policy, problem.spec)
     return True

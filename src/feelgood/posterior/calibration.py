@@ -20,27 +20,29 @@ from scipy import special
 
 import feelgood.agents
 import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
-from feelgood.api.running import parse_rounds
 from feelgood.core.arguments import (
     parse_level,
     parse_name,
     parse_number,
+    parse_rounds,
     parse_settings,
     parse_whole,
 )
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, TESTBEDS, Policy, Testbed
+from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.engine.compiling import compiled, in_own_precision, keep_compiled_programs
-from feelgood.engine.environment import ENVIRONMENT, seed_array, seed_keys
-from feelgood.numerics.lanes import AnyKey
-from feelgood.posterior.chains import play_many, redraw, require_draws
-from feelgood.posterior.measures import LEVEL
+from feelgood.engine.loop import repeated_draws
+from feelgood.numerics.keys import ENVIRONMENT, AnyKey, seed_array, seed_keys
+from feelgood.posterior.chains import play_many, require_draws
 from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
+from feelgood.posterior.verdicts import POSTERIOR_LEVEL
+from feelgood.stats.student import t_two_sided
 
-#: Bars of the histogram; there are ten ranks a bar.
+#: Bars of the histogram; there are ten ranks per bar.
 BARS = 10
-DRAWS = 10 * BARS - 1
+RANKED_DRAWS = 10 * BARS - 1
 FEWEST_SIMULATIONS, MOST_SIMULATIONS = 50, 100_000
 #: The most draws between two that are kept, or before the first.
 MOST_DRAWS = 1_000_000
@@ -51,6 +53,11 @@ class FromPrior(Testbed):
 
     inner: Testbed
     precision: Number
+
+    @classmethod
+    def of(cls, inner: Testbed, precision: float) -> "FromPrior":
+        """Of a precision as Python has it."""
+        return cls(inner=inner, precision=jnp.asarray(precision, jnp.float32))
 
     @property
     def spec(self) -> Spec:
@@ -148,7 +155,7 @@ class Calibration:
             ("shift", self.shift, 0.0),
         ):
             score = abs(value - uniform) / error if error > 0 else np.inf
-            out[name] = float(2.0 * special.stdtr(simulations - 1, -score))
+            out[name] = t_two_sided(score, simulations - 1)
         return out
 
     @property
@@ -207,12 +214,14 @@ class _Ranker(eqx.Module):
     burn: int = eqx.field(static=True)
     thin: int = eqx.field(static=True)
     draws: int = eqx.field(static=True)
+    spec: Spec = eqx.field(static=True)
 
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
     ) -> Float[Array, "draws parameters lanes"]:
-        _, state = redraw(policy, keys, state, self.burn, first)
-        drawn, _ = redraw(policy, keys, state, self.draws * self.thin, first + self.burn)
+        needs, count = policy.noise(self.spec), self.draws * self.thin
+        _, state = repeated_draws(policy, needs, keys, state, self.burn, first)
+        drawn, _ = repeated_draws(policy, needs, keys, state, count, first + self.burn)
         return drawn[self.thin - 1 :: self.thin]
 
 
@@ -230,7 +239,7 @@ def calibrate(
     preset: str | Any | None = None,
     settings: Mapping[str, Any] | Any | None = None,
     testbed_settings: Mapping[str, Any] | Any | None = None,
-    level: float | Any = LEVEL,
+    level: float | Any = POSTERIOR_LEVEL,
     seed: int | Any = 0,
 ) -> Calibration:
     """Simulation-based calibration of an agent on a testbed whose parameters have a prior.
@@ -240,57 +249,67 @@ def calibrate(
     - `agent`, `testbed`: names; the testbed must have true parameters (`linear-N`, `planted`,
       `logistic-N`), which are drawn from N(0, I/`precision`).
     - `simulations`, `rounds`: how many truths, and how many rounds the agent plays with each.
-    - `steps`, `thin`, `burn`: inner steps a draw, draws of which one is kept, and draws thrown away
-      first. Ranks are uniform only for nearly independent draws.
+    - `steps`, `thin`, `burn`: inner steps per draw, draws of which one is kept, and draws thrown
+      away first. Ranks are uniform only for nearly independent draws.
     - `preset`, `settings`: as in `analyse`; without them the agent's target is the posterior.
     - `level`: false-alarm rate of the verdict.
     """
     AGENTS[agent]
     problem = TESTBEDS[testbed].build(testbed_settings)
     preset = None if preset is None else parse_name("preset", preset)
-    if steps is not None:
-        steps = parse_whole("steps", steps, 1, 100_000)
+    steps = None if steps is None else parse_whole("steps", steps, 1, 100_000)
     rounds, level = parse_rounds(rounds), parse_level("level", level)
     simulations = parse_whole("simulations", simulations, FEWEST_SIMULATIONS, MOST_SIMULATIONS)
     thin, burn = parse_whole("thin", thin, 1, MOST_DRAWS), parse_whole("burn", burn, 0, MOST_DRAWS)
     seed = parse_whole("seed", seed, 0, 2**32 - simulations)
-    if (precision := parse_number("precision", precision, "a number above 0")) <= 0.0:
-        raise FeelgoodError(f"precision = {precision} is not allowed: use a number above 0.")
-    values = agent_settings(
-        agent,
-        testbed,
-        problem,
-        rounds,
-        preset=preset,
-        steps=steps,
-        given=parse_settings("settings", settings),
-        precision=precision,
-    )
+    given, precision = parse_settings("settings", settings), _parse_precision(precision)
+    common: dict[str, Any] = {
+        "preset": preset,
+        "steps": steps,
+        "given": given,
+        "precision": precision,
+    }
+    values = agent_settings(agent, testbed, problem, rounds, **common)
     policy = AGENTS[agent].build(values)
-    if not has_truth(problem):
-        raise FeelgoodError(
-            f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
-        )
+    _require_truth(testbed, problem)
     require_draws(agent, policy, problem.spec)
-    keep_compiled_programs()
-    drawn_from_prior = FromPrior(inner=problem, precision=jnp.asarray(precision, jnp.float32))
+    thin, burn = (1, 0) if policy.hints(problem.spec).exact_draws else (thin, burn)
+    ranker = _Ranker(burn=burn, thin=thin, draws=RANKED_DRAWS, spec=problem.spec)
     seeds = list(range(seed, seed + simulations))
-    state, keys, many = play_many(drawn_from_prior, policy, rounds, seeds)
-    if policy.exact_draws:
-        thin, burn = 1, 0
-    args = (many, keys, state, jnp.asarray(rounds + 1))
-    ranker = _Ranker(burn=burn, thin=thin, draws=DRAWS)
-    draws = np.asarray(compiled(ranker, *args)[0](*args))
-    truth = _truths(drawn_from_prior, seeds)
     return Calibration(
         agent=agent,
         testbed=testbed,
         rounds=rounds,
         settings=AGENTS[agent].resolve(values),
-        ranks=(draws < truth).sum(axis=0).T,
-        draws=DRAWS,
+        ranks=_ranks(FromPrior.of(problem, precision), policy, rounds, seeds, ranker),
+        draws=RANKED_DRAWS,
         level=level,
     )
+
+
+def _parse_precision(precision: Any) -> float:
+    number = parse_number("precision", precision, "a number above 0")
+    if number <= 0.0:
+        raise FeelgoodError(f"precision = {number} is not allowed: use a number above 0.")
+    return number
+
+
+def _require_truth(testbed: str, problem: Testbed) -> None:
+    if not has_truth(problem):
+        raise FeelgoodError(
+            f"{testbed} has no parameters with a prior: use one that has, such as linear-20."
+        )
+
+
+def _ranks(
+    testbed: Testbed, policy: Policy, rounds: int, seeds: list[int], ranker: _Ranker
+) -> Int[np.ndarray, "simulations parameters"]:
+    """Ranks of the truths among the draws of agents that have played."""
+    keep_compiled_programs()
+    state, keys, many = play_many(testbed, policy, rounds, seeds)
+    args = (many, keys, state, jnp.asarray(rounds + 1))
+    draws = np.asarray(compiled(ranker, *args)[0](*args))
+    return (draws < _truths(testbed, seeds)).sum(axis=0).T
 
 
 def _truths(testbed: Testbed, seeds: list[int]) -> Float[np.ndarray, "parameters seeds"]:

@@ -1,36 +1,39 @@
-"""Draws of an agent with given data: logged runs, and parallel chains that have seen them."""
+"""Draws of an agent with given data: logged runs, and parallel chains that have seen them.
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+Both are played by the engine's own loop.
+"""
+
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Policy, Testbed
+from feelgood.core.policy import Needs, Policy, Report
 from feelgood.core.spec import Spec
+from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import compiled, in_own_precision
-from feelgood.engine.environment import AGENT, environment, seed_array, seed_keys
-from feelgood.engine.grouping import usable_cores
-from feelgood.engine.lifting import Lifted
-from feelgood.numerics import generator, lanes
-from feelgood.numerics.lanes import AnyKey, LaneKeys
+from feelgood.engine.device import usable_cores
+from feelgood.engine.environment import Block, environment
+from feelgood.engine.lifting import for_lanes
+from feelgood.engine.loop import Player, Playing, Window, repeated_draws
+from feelgood.engine.plan import cut_evenly, laid_out, layout_of
+from feelgood.engine.threads import in_threads
+from feelgood.numerics import generator
+from feelgood.numerics.keys import (
+    AGENT,
+    CHAINS,
+    AnyKey,
+    LaneKeys,
+    seed_array,
+    seed_keys,
+    start_key,
+)
+from feelgood.numerics.noise import noise_ahead
 from feelgood.posterior.laws import Observed
-
-#: The stream of random numbers of the parallel chains, beside the engine's two.
-CHAINS = 2
-
-
-def lifted(policy: Policy, count: int) -> Policy:
-    """The policy for `count` chains at once."""
-    if policy.laned or count == 0:
-        return policy
-    return Lifted(one=policy, swept=(False,) * len(jax.tree.leaves(policy)))
 
 
 def lane_keys(keys: Key[Array, "..."]) -> AnyKey:
@@ -38,30 +41,67 @@ def lane_keys(keys: Key[Array, "..."]) -> AnyKey:
     return LaneKeys(keys=keys, settings=1) if keys.ndim else keys
 
 
-class _Player(eqx.Module):
-    """Plays all rounds of an environment; a module, so that equal ones share their program."""
+class _WholeRun(eqx.Module):
+    """Plays all rounds of a block; a module, so that equal ones share their program."""
 
     spec: Spec = eqx.field(static=True)
 
     def __call__(
+        self, policy: Policy, keys: Key[Array, "*lanes"], block: Block
+    ) -> tuple[Int[Array, "rounds *lanes"], Playing]:
+        used, rounds = lane_keys(keys), len(block.rewards)
+        needs = policy.noise(self.spec)
+        ahead = noise_ahead(keys.reshape(-1), needs, jnp.int32(0), rounds)
+        if not keys.ndim:
+            ahead = jax.tree.map(lambda x: x[..., 0], ahead)
+        state = policy.reserve(policy.init(start_key(used), self.spec), rounds)
+        playing = Playing(state=state, diverged_at=jnp.full(self.spec.lanes, -1, jnp.int32))
+        play = Player(self.spec, needs, repeats_draws=False)
+        window = Window.of(0, 0, rounds)
+        playing, record = play(playing, policy, used, block, ahead, window)
+        return record.arms, playing
+
+
+class _Follower(Policy):
+    """Plays the arms of a logged run, whatever it would choose, and learns from them.
+
+    With `live` it makes its draws in every round of the run, as an agent that plays does.
+    """
+
+    one: Policy
+    arms: Int[Array, " rounds"]
+    live: bool = eqx.field(static=True)
+
+    def init(self, key: AnyKey, spec: Spec) -> tuple[Any, Int[Array, ""]]:
+        return self.one.init(key, spec), jnp.zeros((), jnp.int32)
+
+    def noise(self, spec: Spec) -> Needs:
+        return self.one.noise(spec)._replace(choose=0) if self.live else Needs(choose=0)
+
+    def draw(self, noise: Any, state: tuple[Any, Int[Array, ""]]) -> tuple[Any, Int[Array, ""]]:
+        return (self.one.draw(noise, state[0]), state[1]) if self.live else state
+
+    def choose(
+        self, noise: None, state: tuple[Any, Int[Array, ""]], context: Float[Array, "..."]
+    ) -> Int[Array, "*lanes"]:
+        del noise
+        lanes = self.one.report(state[0]).finite.shape
+        return jnp.broadcast_to(self.arms[state[1]], lanes)
+
+    def update(
         self,
-        policy: Policy,
-        keys: Key[Array, "*lanes"],
-        contexts: Float[Array, "rounds ..."],
-        rewards: Float[Array, "rounds arms *lanes"],
-    ) -> tuple[Int[Array, "rounds *lanes"], Any]:
-        used = lane_keys(keys)
+        state: tuple[Any, Int[Array, ""]],
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> tuple[Any, Int[Array, ""]]:
+        return self.one.update(state[0], context, arm, reward), state[1] + 1
 
-        def one(state: Any, seen: tuple[Array, Array, Array]) -> tuple[Any, Array]:
-            t, context, reward = seen
-            arm, state = policy.act(lanes.fold_in(used, t + 1), state, context)
-            got = lanes.pick(reward, lanes.one_hot(arm, self.spec.arms))
-            return policy.update(state, context, arm, got), arm
+    def report(self, state: tuple[Any, Int[Array, ""]]) -> Report:
+        return self.one.report(state[0])
 
-        state = policy.init(lanes.fold_in(used, 0), self.spec, keys.shape)
-        state = policy.reserve(state, len(contexts))
-        state, arms = lax.scan(one, state, (jnp.arange(len(contexts)), contexts, rewards))
-        return arms, state
+    def reserve(self, state: tuple[Any, Int[Array, ""]], rounds: int) -> Any:
+        return self.one.reserve(state[0], rounds), state[1]
 
 
 class _Learner(eqx.Module):
@@ -70,57 +110,24 @@ class _Learner(eqx.Module):
     spec: Spec = eqx.field(static=True)
     burn: int = eqx.field(static=True)
     draws: int = eqx.field(static=True)
-    #: Whether chains make their inner steps in every round of the run, as in a live one.
     live: bool = eqx.field(static=True)
 
     def __call__(
-        self,
-        policy: Policy,
-        keys: Key[Array, "*lanes"],
-        contexts: Float[Array, "rounds ..."],
-        arms: Int[Array, " rounds"],
-        rewards: Float[Array, " rounds"],
+        self, policy: Policy, keys: Key[Array, "*lanes"], log: Block, arms: Int[Array, " rounds"]
     ) -> Float[Array, "draws parameters *lanes"]:
-        used, shape = lane_keys(keys), keys.shape
-
-        def learn(state: Any, seen: tuple[Array, tuple[Array, ...]]) -> tuple[Any, None]:
-            t, row = seen
-            context, arm, reward = (
-                jnp.broadcast_to(x.reshape(*x.shape, *[1] * len(shape)), (*x.shape, *shape))
-                for x in row
-            )
-            if self.live:
-                # The arm that it would choose is not played: the data are those of the log.
-                _, state = policy.act(lanes.fold_in(rounds_keys, t), state, context)
-            return policy.update(state, context, arm, reward), None
-
-        rounds_keys = lanes.fold_in(used, 2**30)
-
-        state = policy.init(lanes.fold_in(used, 0), self.spec, shape)
-        state = policy.reserve(state, len(contexts))
-        rounds = jnp.arange(len(contexts))
-        state, _ = lax.scan(learn, state, (rounds, (contexts, arms, rewards)))
-        state = redraw(policy, used, state, self.burn, 1)[1]
-        return redraw(policy, used, state, self.draws, 1 + self.burn)[0]
-
-
-def redraw(
-    policy: Policy, keys: AnyKey, state: Any, draws: int, first: Int[Array, ""] | int
-) -> tuple[Float[Array, "draws parameters *lanes"], Any]:
-    """Repeated draws with the data of `state`, and the state after them."""
-
-    def one(state: Any, i: Int[Array, ""]) -> tuple[Any, Array]:
-        drawn = policy.redraw(lanes.fold_in(keys, first + i), state)
-        assert drawn is not None
-        return drawn[1], drawn[0]
-
-    state, out = lax.scan(one, state, jnp.arange(draws))
-    return out, state
+        follower = _Follower(policy, arms, self.live)
+        _, playing = _WholeRun(self.spec)(follower, keys, log)
+        state, _ = playing.state
+        needs, used = policy.noise(self.spec), lane_keys(keys)
+        # The rounds of a live run have the folds from 1 on.
+        first = 1 + (len(arms) if self.live else 0)
+        state = repeated_draws(policy, needs, used, state, self.burn, first)[1]
+        return repeated_draws(policy, needs, used, state, self.draws, first + self.burn)[0]
 
 
 def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
     """Refuse an agent that draws no parameters of a linear model."""
-    if not draws_parameters(policy, spec):
+    if not draws_linear_parameters(policy, spec):
         raise FeelgoodError(
             f"'{agent}' draws no parameters of a linear model, so it has no posterior: "
             "name a Thompson agent such as lints or lmcts."
@@ -128,42 +135,43 @@ def require_draws(agent: str, policy: Policy, spec: Spec) -> None:
 
 
 @in_own_precision
-def draws_parameters(policy: Policy, spec: Spec) -> bool:
+def draws_linear_parameters(policy: Policy, spec: Spec) -> bool:
     """Whether an agent draws the parameters of a linear model for this problem."""
-    key = generator.key(0)
-    drawn = jax.eval_shape(lambda p: p.redraw(key, p.init(key, spec)), policy)
-    return drawn is not None and drawn[0].shape == (spec.parameters,)
+    report = jax.eval_shape(lambda key: policy.report(policy.init(key, spec)), generator.key(0))
+    drawn = report.parameters
+    return policy.noise(spec).draw != 0 and drawn is not None and drawn.shape == (spec.parameters,)
 
 
 @in_own_precision
 def gather(testbed: Testbed, policy: Policy, rounds: int, seed: int) -> Observed:
     """What one agent sees in a run of one seed, the same as in `feelgood run`."""
-    block = environment(testbed, [seed], rounds)
-    contexts, rewards = block.contexts[..., 0], block.rewards[..., 0]
+    block = jax.tree.map(lambda x: x[..., 0], environment(testbed, [seed], rounds))
     key = seed_keys(seed_array([seed]), AGENT)[0]
-    args = (policy, key, contexts, rewards)
-    arms = np.asarray(compiled(_Player(spec=testbed.spec), *args)[0](*args)[0])
-    lost = np.flatnonzero((arms < 0) | (arms >= testbed.spec.arms))
-    if len(lost):
+    spec = laid_out(testbed.spec, layout_of(1, 1))
+    args = (policy, key, block)
+    played, playing = compiled(_WholeRun(spec), *args)[0](*args)
+    if playing.diverged_at >= 0:
         raise FeelgoodError(
-            f"the agent that plays the run of seed {seed} diverged in round {lost[0] + 1}: "
-            "use other settings for it."
+            f"the agent that plays the run of seed {seed} diverged in round "
+            f"{playing.diverged_at}: use other settings for it."
         )
-    got = np.asarray(rewards)[np.arange(rounds), arms]
-    return Observed(contexts=np.asarray(contexts), arms=arms, rewards=got)
+    arms = np.asarray(played)
+    got = np.asarray(block.rewards)[np.arange(rounds), arms]
+    return Observed(contexts=np.asarray(block.contexts), arms=arms, rewards=got)
 
 
 @in_own_precision
 def play_many(
     testbed: Testbed, policy: Policy, rounds: int, seeds: list[int]
 ) -> tuple[Any, AnyKey, Policy]:
-    """The states of one run a seed, with the keys and the policy to go on with."""
+    """The states of one run per seed, with the keys and the policy to go on with."""
     block = environment(testbed, seeds, rounds)
     keys = seed_keys(seed_array(seeds), AGENT)
-    many = lifted(policy, len(seeds))
-    args = (many, keys, block.contexts, block.rewards)
-    _, state = compiled(_Player(spec=testbed.spec), *args)[0](*args)
-    return state, lane_keys(keys), many
+    spec = laid_out(testbed.spec, layout_of(len(seeds), 1))
+    many = for_lanes(policy, spec, policy.hints(testbed.spec).layout)
+    args = (many, keys, block)
+    _, playing = compiled(_WholeRun(spec), *args)[0](*args)
+    return playing.state, lane_keys(keys), many
 
 
 @in_own_precision
@@ -190,30 +198,27 @@ def parallel_draws(
     workers = usable_cores() if workers is None else workers
     base = jax.random.fold_in(generator.key(seed), CHAINS)
     keys = jax.vmap(lambda c: jax.random.fold_in(base, c))(jnp.arange(chains))
-    most = policy.chains_per_program(spec)
-    size = min(-(-chains // workers), most or chains)
-    alone = most == 1
-    # The last group repeats its last chain, so that all have one shape.
-    groups = [
-        np.minimum(np.arange(start, start + size), chains - 1) for start in range(0, chains, size)
-    ]
-    used = policy if alone else lifted(policy, size)
-    learner = _Learner(spec=spec, burn=burn, draws=draws, live=live)
-    data = (jnp.asarray(log.contexts), jnp.asarray(log.arms), jnp.asarray(log.rewards))
+    hints = policy.hints(spec)
+    groups = cut_evenly(chains, 1 if hints.alone else -(-chains // workers))
+    size = len(groups[0])
+    # All chains of a program share one log, as settings of a sweep share one seed's contexts.
+    own = laid_out(spec, layout_of(size, size))
+    used = for_lanes(policy, own, hints.layout)
+    learner = _Learner(spec=own, burn=burn, draws=draws, live=live)
+    arms = jnp.asarray(log.arms)
+    contexts, got = jnp.asarray(log.contexts), jnp.asarray(log.rewards)
+    rewards = jnp.broadcast_to(got[:, None], (len(arms), spec.arms))
+    block = Block(contexts=contexts, rewards=rewards, means=rewards)
+    if own.lanes:
+        block = jax.tree.map(lambda x: x[..., None], block)
 
-    @in_own_precision
-    def run(group: np.ndarray) -> np.ndarray:
-        args = (used, keys[group[0]] if alone else keys[group], *data)
+    def run(index: int, advance: Any) -> np.ndarray:
+        del advance
+        group = np.asarray(groups[index])
+        args = (used, keys[group] if own.lanes else keys[group[0]], block, arms)
         out = np.asarray(compiled(learner, *args)[0](*args), np.float64)
         return out.reshape(draws, spec.dim, spec.blocks, len(group))
 
-    return _in_order(run, groups, workers, chains)
-
-
-def _in_order(
-    run: Callable[[np.ndarray], np.ndarray], groups: list[np.ndarray], workers: int, chains: int
-) -> Float[np.ndarray, "chains draws blocks dim"]:
-    with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
-        parts = list(pool.map(run, groups))
+    parts = in_threads(run, len(groups), max(1, workers))
     together = np.concatenate(parts, axis=-1)[..., :chains]
     return np.moveaxis(together, (3, 0, 2, 1), (0, 1, 2, 3))

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scipy import special
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Policy
+from feelgood.core.policy import Policy
 from feelgood.core.spec import Spec
 from feelgood.targets.bonus import FeelGood
 
@@ -140,7 +140,7 @@ def exact_posterior(moments: Moments, noise: float, precision: float) -> Law:
 
 def require_normal(policy: Policy, spec: Spec) -> None:
     """Refuse an agent whose loss has no posterior in closed form."""
-    target = policy.target(spec)
+    target = policy.hints(spec).target
     if target is not None and target.loss != "squared":
         raise FeelgoodError(
             f"the {target.loss} loss has no exact posterior to compare with: "
@@ -151,7 +151,7 @@ def require_normal(policy: Policy, spec: Spec) -> None:
 def own_target(policy: Policy, spec: Spec, log: Observed, seed: int = 0) -> Law | None:
     """The law that this agent should draw from with these data; None where it does not say."""
     require_normal(policy, spec)
-    target = policy.target(spec)
+    target = policy.hints(spec).target
     if target is None:
         return None
     plain = normal_law(Moments.of(spec, log), target.weight, target.prior)

@@ -15,15 +15,17 @@ import pyarrow.parquet as pq
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.parquet import read_parquet
-from feelgood.posterior.analysis import AgentPosterior, Analysis, Comparison
+from feelgood.posterior.analysis_results import AgentPosterior, Analysis, PosteriorComparison
 from feelgood.posterior.laws import Law
-from feelgood.posterior.measures import Row, Verdict
+from feelgood.posterior.measure_rows import MeasureRow
+from feelgood.posterior.verdicts import PosteriorVerdict
 
-SUMMARY, MEASURES, DRAWS, LAWS = (
+_SUMMARY, _MEASURES, _DRAWS, _LAWS = (
     *("posterior.json", "measures.parquet"),
     *("draws.parquet", "laws.parquet"),
 )
-FILES = (SUMMARY, MEASURES, DRAWS, LAWS)
+#: The files of the folder.
+FILES = (_SUMMARY, _MEASURES, _DRAWS, _LAWS)
 
 
 def is_analysis(folder: Path) -> bool:
@@ -35,9 +37,9 @@ def writers(analysis: Analysis) -> dict[str, Callable[[Path], object]]:
     """What writes each file of the folder."""
     text = json.dumps(analysis.to_json(), indent=1, allow_nan=False) + "\n"
     tables = {
-        MEASURES: pa.Table.from_pylist(analysis.table()),
-        DRAWS: _draws(analysis),
-        LAWS: _laws(analysis),
+        _MEASURES: pa.Table.from_pylist(analysis.table()),
+        _DRAWS: _draws(analysis),
+        _LAWS: _laws(analysis),
     }
 
     def writing(table: pa.Table) -> Callable[[Path], object]:
@@ -46,13 +48,13 @@ def writers(analysis: Analysis) -> dict[str, Callable[[Path], object]]:
         )
 
     return {
-        SUMMARY: lambda path: path.write_text(text),
+        _SUMMARY: lambda path: path.write_text(text),
         **{name: writing(table) for name, table in tables.items()},
     }
 
 
 def _draws(analysis: Analysis) -> pa.Table:
-    """One row a draw: θ of all blocks, one after the other, as the agents hold it in float32."""
+    """One row per draw: θ of all blocks, one after the other, as the agents hold it in float32."""
     columns: dict[str, list[Any]] = {name: [] for name in ("agent", "seed", "chain", "draw")}
     thetas = []
     for a in analysis.agents:
@@ -66,7 +68,7 @@ def _draws(analysis: Analysis) -> pa.Table:
 
 
 def _laws(analysis: Analysis) -> pa.Table:
-    """One row a law: the exact posterior, and the agent's own target where it is another."""
+    """One row per law: the exact posterior, and the agent's own target where it is another."""
     return pa.Table.from_pylist(
         [
             {
@@ -92,9 +94,9 @@ def read_analysis(folder: Path) -> Analysis:
             "--out' wrote."
         )
     try:
-        summary = json.loads((folder / SUMMARY).read_bytes())
-        laws = read_parquet((folder / LAWS).read_bytes()).to_pylist()
-        draws = read_parquet((folder / DRAWS).read_bytes())
+        summary = json.loads((folder / _SUMMARY).read_bytes())
+        laws = read_parquet((folder / _LAWS).read_bytes()).to_pylist()
+        draws = read_parquet((folder / _DRAWS).read_bytes())
         agents = tuple(_agent(a, summary["measures"], laws, draws) for a in summary["agents"])
         return Analysis(summary["testbed"], summary["mode"], summary["rounds"], agents)
     except Exception as error:  # of files that others wrote anything may be wrong
@@ -124,12 +126,16 @@ def _agent(
     comparisons = {}
     for against, told in summary["verdicts"].items():
         rows = tuple(
-            Row(m["measure"], m["arm"], *(_number(m[k]) for k in ("value", "expected", "error")))
+            MeasureRow(
+                m["measure"], m["arm"], *(_number(m[k]) for k in ("value", "expected", "error"))
+            )
             for m in filter(ours, measures)
             if m["against"] == against
         )
-        verdict = Verdict(told["status"], told["level"], told["tests"], None, told["sentence"])
-        comparisons[against] = Comparison(rows=rows, verdict=verdict)
+        verdict = PosteriorVerdict(
+            told["status"], told["level"], told["tests"], None, told["sentence"]
+        )
+        comparisons[against] = PosteriorComparison(rows=rows, verdict=verdict)
     return AgentPosterior(
         agent=summary["agent"],
         seed=summary["seed"],

@@ -6,10 +6,11 @@ from typing import Any
 import jax
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import AGENTS, Testbed
+from feelgood.core.lookup import preset_settings
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import Testbed
 from feelgood.engine.compiling import in_own_precision
 from feelgood.numerics import generator
-from feelgood.paper import preset_settings
 
 #: Precision of the prior from which testbeds draw their true parameters.
 PRECISION = 1.0
@@ -44,8 +45,9 @@ def noise_of(name: str, testbed: Testbed) -> float:
 def matched_settings(
     agent: str, testbed: Testbed, noise: float, precision: float = PRECISION
 ) -> dict[str, Any]:
-    """Settings with which the agent's target is the posterior, as the agent says (`matched`)."""
-    return dict(AGENTS[agent].build().matched(testbed.spec, noise, precision))
+    """Settings with which the agent's target is the posterior, as the agent says."""
+    matched = AGENTS[agent].build().hints(testbed.spec).matched
+    return {} if matched is None else matched(noise, precision)
 
 
 def agent_settings(

@@ -1,1 +1,1 @@
-"""Tables, charts and the page: they read results and compute no physics."""
+"""Charts, tables and the page about results. Imports every room but `api` and `cli`."""

@@ -1,17 +1,16 @@
 """Which of the published numbers a set of results stands beside."""
 
-import json
 from collections.abc import Sequence
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.results import AgentResult
-from feelgood.paper.published import all_published
-from feelgood.paper.tables import Row, missing, to_row
-from feelgood.report.tables import Comparison, compare_row
-from feelgood.studies.spec import Cell, plan_cells
+from feelgood.engine.results import AgentResult, run_key
+from feelgood.paper.published_numbers import all_published
+from feelgood.paper.published_rows import PublishedRow, missing, to_row
+from feelgood.report.published_comparisons import PublishedComparison, compare_row
+from feelgood.studies.planning import plan_cells
 
 
-def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
+def find_comparisons(results: Sequence[AgentResult]) -> list[PublishedComparison]:
     """A comparison for every published number whose run is among the results.
 
     A run belongs to a number when agent, testbed and every setting are those of the paper's
@@ -32,7 +31,7 @@ def find_comparisons(results: Sequence[AgentResult]) -> list[Comparison]:
 
 
 def papers_betas(
-    results: Sequence[AgentResult], comparisons: Sequence[Comparison]
+    results: Sequence[AgentResult], comparisons: Sequence[PublishedComparison]
 ) -> list[str | None]:
     """The paper's β of the results that stand beside published numbers, as the paper writes it.
 
@@ -51,7 +50,9 @@ def papers_number(value: float | None) -> str:
     return "–" if value is None else "10³" if value == 1000 else f"{value:g}"
 
 
-def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentResult | None:
+def _match(
+    row: PublishedRow, lengths: set[int], known: dict[str, AgentResult]
+) -> AgentResult | None:
     for rounds in sorted(lengths, key=lambda n: (n != row.rounds, -n)):
         key = row_key(row, rounds)
         if key is None:
@@ -61,13 +62,7 @@ def _match(row: Row, lengths: set[int], known: dict[str, AgentResult]) -> AgentR
     return None
 
 
-def run_key(run: AgentResult | Cell) -> str:
-    """What a run is, apart from its seeds."""
-    parts = [run.testbed, dict(run.testbed_settings), run.agent, dict(run.settings), run.rounds]
-    return json.dumps(parts, sort_keys=True)
-
-
-def row_key(row: Row, rounds: int) -> str | None:
+def row_key(row: PublishedRow, rounds: int) -> str | None:
     """`run_key` of the run that belongs to a published number.
 
     None where its data set is not on this machine, so that its settings cannot be told.

@@ -6,9 +6,15 @@ from typing import Any
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.posterior import AgentPosterior, Analysis
+from feelgood.report.published_comparisons import (
+    PublishedComparison,
+    PublishedVerdict,
+    about_networks,
+    counts,
+)
+from feelgood.report.ranking import common_seeds, values_at
 from feelgood.report.series import Series, by_mean, one_curve
-from feelgood.report.tables import Comparison, Verdict, about_networks, counts
-from feelgood.stats.statistics import common_seeds, rank, values_at
+from feelgood.stats.ranks import rank
 
 
 def _plural(count: int, word: str) -> str:
@@ -59,13 +65,13 @@ def _analysis_facts(analyses: Sequence[Analysis]) -> list[tuple[str, str]]:
 
 def overview(
     groups: Sequence[Sequence[Series]],
-    comparisons: Sequence[Comparison],
+    comparisons: Sequence[PublishedComparison],
     analyses: Sequence[Analysis],
 ) -> dict[str, Any]:
     """Facts, warnings and verdicts."""
     series = [s for group in groups for s in group]
     results = [s.result for s in series]
-    done = [c for c in comparisons if c.verdict is not Verdict.NOT_RUN]
+    done = [c for c in comparisons if c.verdict is not PublishedVerdict.NOT_RUN]
     facts = _facts(results, len(groups)) if results else _analysis_facts(analyses)
     verdicts = [(group[0].problem, _verdict(group)) for group in groups]
     if done:

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feelgood.report import drawing
-from feelgood.report.drawing import Chart, Rows
+from feelgood.report.chart_kinds import PageChart, PageTable
+from feelgood.report.rendering import ChartRows, to_spec
+from feelgood.report.style import SHOWN
 
 
 class Packer:
@@ -16,52 +17,42 @@ class Packer:
         self.shared: dict[str, dict[str, Any]] = {}
         self.tables: list[dict[str, Any]] = []
 
-    def add(
-        self,
-        section: str,
-        problem: int,
-        title: str,
-        variants: Mapping[str, Chart],
-        caption: str = "",
-    ) -> None:
-        """A chart; a variant's key names the buttons that are pressed for it."""
+    def add(self, section: str, problem: int, part: PageChart | PageTable) -> None:
+        """A chart or a table of a section, of one of the page's problems."""
+        if isinstance(part, PageTable):
+            self.tables.append(
+                {
+                    "section": section,
+                    "problem": problem,
+                    "title": part.title,
+                    "head": part.head,
+                    "rows": [list(row) for row in part.rows],
+                }
+            )
+            return
         specs = []
-        for key, chart in variants.items():
-            spec = drawing.to_spec(chart, check=False)
+        for key, chart in part.variants.items():
+            spec = to_spec(chart, check=False)
             for name, rows in spec.pop("datasets", {}).items():
                 self.datasets.setdefault(name, pack(rows))
             spec.pop("config", None)
             specs.append((key, spec))
-        switched = any(p["name"] == drawing.SHOWN for p in specs[0][1].get("params", ()))
+        switched = any(p["name"] == SHOWN for p in specs[0][1].get("params", ()))
         self.charts.append(
             {
                 "section": section,
                 "problem": problem,
-                "title": title,
-                "caption": caption,
+                "title": part.title,
+                "caption": part.caption,
                 "variants": specs,
                 "switched": switched,
             }
         )
 
-    def keep(self, problem: int, tables: Mapping[str, Rows]) -> None:
+    def keep(self, problem: int, tables: Mapping[str, ChartRows]) -> None:
         """The tables that the panels of a problem share, by their names there."""
         packed = {name: pack(rows) for name, rows in tables.items()}
         self.shared[str(problem)] = packed
-
-    def add_table(
-        self,
-        section: str,
-        problem: int,
-        title: str,
-        head: Sequence[str],
-        rows: Sequence[Sequence[str]],
-    ) -> None:
-        """A table below the charts of a section; its first column names the rows."""
-        cells = [list(row) for row in rows]
-        self.tables.append(
-            {"section": section, "problem": problem, "title": title, "head": head, "rows": cells}
-        )
 
 
 def pack(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -19,17 +19,18 @@ from typing import Any
 from altair.utils.schemapi import debug_mode
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.results import AgentResult
+from feelgood.engine.results import AgentResult, run_key
 from feelgood.posterior import Analysis
-from feelgood.report import drawing
-from feelgood.report.drawing import Style
-from feelgood.report.matching import papers_betas, papers_number, run_key
+from feelgood.report import aggregates, rendering, theme
+from feelgood.report.chart_kinds import PageProblem, Section, all_charts, sections
+from feelgood.report.charts.draws import analysis_name
+from feelgood.report.matching import papers_betas, papers_number
 from feelgood.report.overview import lede, overview
 from feelgood.report.packing import Packer
 from feelgood.report.page_rows import published_row, result_row
-from feelgood.report.page_sections import SECTIONS, add_analysis, add_charts, analysed
+from feelgood.report.published_comparisons import PublishedComparison
 from feelgood.report.series import Series, by_mean, name_series, one_curve, ordered_labels
-from feelgood.report.tables import Comparison
+from feelgood.report.style import Style
 
 #: Series that are drawn at first; with a few more all of them are.
 FIRST, FEW = 8, 10
@@ -45,7 +46,7 @@ SCRIPTS = ("base.js", "axes.js", "charts.js", "agents.js", "tables.js", "frame.j
 def build_page(
     results: Sequence[AgentResult],
     title: str = "Results",
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[PublishedComparison] = (),
     analyses: Sequence[Analysis] = (),
     notices: Sequence[str] = (),
 ) -> str:
@@ -103,7 +104,7 @@ def _vega() -> str:
     """Vega, Vega-Lite and vega-embed as one script, from vl-convert's own copy."""
     import vl_convert
 
-    lite = drawing.vega_lite_version()
+    lite = rendering.vega_lite_version()
     bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=lite)
     return str(bundle).replace("</script", "<\\/script")
 
@@ -113,14 +114,14 @@ def _vega() -> str:
 
 def page_data(
     results: Sequence[AgentResult],
-    comparisons: Sequence[Comparison] = (),
+    comparisons: Sequence[PublishedComparison] = (),
     analyses: Sequence[Analysis] = (),
 ) -> dict[str, Any]:
     """Everything that the scripts need, as plain JSON."""
     series = _named(results, comparisons)
     labels = ordered_labels(series)
     groups = list(_by_problem(series).values())
-    points = max(FEWEST_POINTS, min(drawing.POINTS, POINT_BUDGET // max(len(series), 1)))
+    points = max(FEWEST_POINTS, min(aggregates.CURVE_POINTS, POINT_BUDGET // max(len(series), 1)))
     style = Style(labels=tuple(labels), width="container", switch=True, points=points)
     beside = [_beside(group, comparisons) for group in groups]
     packer = Packer()
@@ -128,9 +129,11 @@ def page_data(
     # the tests do it for all charts.
     with debug_mode(False):
         for number, (group, rows) in enumerate(zip(groups, beside, strict=True)):
-            add_charts(packer, number, group, rows, style)
+            own = dataclasses.replace(style, tables={})
+            _add_charts(packer, number, "results", PageProblem(group, rows, own))
+            packer.keep(number, own.tables)
         for number, analysis in enumerate(analyses, len(groups)):
-            add_analysis(packer, number, analysis)
+            _add_charts(packer, number, "analysis", analysis)
     none: list[list[Any]] = [[] for _ in analyses]
     places = {label: i for i, label in enumerate(labels)}
     return {
@@ -141,17 +144,17 @@ def page_data(
         "overview": overview(groups, comparisons, analyses),
         "numbers_about": "Over seeds, chains that diverged left out. Gradients and seconds are "
         "those of one chain. The specification behind a row has its settings and provenance.",
-        "sections": [dataclasses.asdict(section) for section in SECTIONS],
-        "problems": [*(_problem(group, places) for group in groups), *map(analysed, analyses)],
+        "sections": [_section(section) for section in sections()],
+        "problems": [*(_problem(group, places) for group in groups), *map(_analysed, analyses)],
         "labels": labels,
         "few": FEW,
-        "palettes": drawing.PALETTES,
-        "dashes": drawing.DASHES,
-        "shapes": drawing.SHAPES,
+        "palettes": theme.PALETTES,
+        "dashes": theme.DASHES,
+        "shapes": theme.SHAPES,
         "themes": {
-            name: drawing.theme_config(name) | {"background": None} for name in ("light", "dark")
+            name: theme.theme_config(name) | {"background": None} for name in ("light", "dark")
         },
-        "papers": {name: ink["paper"] for name, ink in drawing.INKS.items()},
+        "papers": {name: ink["paper"] for name, ink in theme.INKS.items()},
         "charts": packer.charts,
         "datasets": packer.datasets,
         "shared": packer.shared,
@@ -161,7 +164,28 @@ def page_data(
     }
 
 
-def _named(results: Sequence[AgentResult], comparisons: Sequence[Comparison]) -> list[Series]:
+def _add_charts(packer: Packer, number: int, reads: str, shown: PageProblem | Analysis) -> None:
+    """All charts of one problem, or of one analysis, in the order of the page."""
+    for chart in all_charts():
+        if chart.reads == reads:
+            for part in chart.on_page(shown):
+                packer.add(chart.section.id, number, part)
+
+
+def _section(section: Section) -> dict[str, Any]:
+    """A section as the scripts read it; sections are in their order already."""
+    return {name: value for name, value in dataclasses.asdict(section).items() if name != "place"}
+
+
+def _analysed(analysis: Analysis) -> dict[str, Any]:
+    """An analysis as an entry beside the testbeds."""
+    agents = list(dict.fromkeys(a.agent for a in analysis.agents))
+    return {"name": analysis_name(analysis), "labels": agents, "initially": agents}
+
+
+def _named(
+    results: Sequence[AgentResult], comparisons: Sequence[PublishedComparison]
+) -> list[Series]:
     """Every result with its name, which is the same in all sections.
 
     Runs of the paper have its β, and in brackets the hidden layers of their network.
@@ -185,8 +209,8 @@ def _by_problem(series: Sequence[Series]) -> dict[str, list[Series]]:
 
 
 def _beside(
-    group: Sequence[Series], comparisons: Sequence[Comparison]
-) -> list[tuple[str, Comparison]]:
+    group: Sequence[Series], comparisons: Sequence[PublishedComparison]
+) -> list[tuple[str, PublishedComparison]]:
     """The comparisons of a problem's runs, with their names on the page.
 
     A run that stands beside several published numbers says of which table, and at which β.

@@ -5,20 +5,21 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from feelgood.engine.metrics import Summary
-from feelgood.report.drawing import figures, regret_interval
-from feelgood.report.series import Series, show_value
-from feelgood.report.tables import Comparison, Verdict
-from feelgood.stats.statistics import compute_of
+from feelgood.core.numbers import rounded, setting_text
+from feelgood.report.aggregates import regret_interval
+from feelgood.report.chain_costs import chain_cost
+from feelgood.report.published_comparisons import PublishedComparison
+from feelgood.report.series import Series
+from feelgood.stats.summary import Summary
 
 
 def _finite(value: float | None) -> float | None:
-    return None if value is None else figures(value, 6)
+    return None if value is None else rounded(value, 6)
 
 
 def result_row(series: Series) -> dict[str, Any]:
     r = series.result
-    regret, estimate, cost = r.regret, regret_interval(r), compute_of(r)
+    regret, estimate, cost = r.regret, regret_interval(r), chain_cost(r)
     return {
         "label": series.label,
         "mean": _finite(regret.mean),
@@ -50,7 +51,7 @@ def result_row(series: Series) -> dict[str, Any]:
 def _pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     out = []
     for key, value in values.items():
-        text = json.dumps(value) if isinstance(value, list | dict) else show_value(value)
+        text = json.dumps(value) if isinstance(value, list | dict) else setting_text(value)
         out.append((str(key), text if len(text) <= 400 else text[:399] + "…"))
     return out
 
@@ -67,10 +68,10 @@ def _seed_ranges(seeds: Sequence[int]) -> str:
     return ", ".join(shown[:20]) + (", …" if len(shown) > 20 else "")
 
 
-def published_row(label: str, c: Comparison) -> dict[str, Any]:
+def published_row(label: str, c: PublishedComparison) -> dict[str, Any]:
     assert c.ours is not None, "only comparisons with a result of ours are shown"
     theirs = c.row.published
-    tested = c.test is not None and c.verdict in (Verdict.AGREES, Verdict.DIFFERS)
+    tested = c.test is not None and c.verdict.tested
     return {
         "table": theirs.table,
         "label": label,

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from feelgood.core.numbers import setting_text
 from feelgood.engine.results import AgentResult
 
 
@@ -35,14 +36,9 @@ SYMBOLS = {
 PAPERS = ("lam", "gamma")
 
 
-def show_value(value: Any) -> str:
-    """A setting's value in few characters."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
 def show_settings(settings: Mapping[str, Any]) -> str:
     """`key=value, …` of these settings, in the paper's symbols."""
-    return ", ".join(f"{SYMBOLS.get(k, k)}={show_value(v)}" for k, v in settings.items())
+    return ", ".join(f"{SYMBOLS.get(k, k)}={setting_text(v)}" for k, v in settings.items())
 
 
 def in_symbols(label: str) -> str:

@@ -1,21 +1,11 @@
-"""MCMC kernels for the targets of `feelgood.targets.energy`. One kernel a file."""
+"""MCMC kernels for the targets of `targets`: one file each, which registers itself.
 
-from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, run_steps
-from feelgood.samplers.hmc import HMC
-from feelgood.samplers.lmc import LMC
-from feelgood.samplers.mala import MALA
-from feelgood.samplers.svrg import SVRGLMC
-from feelgood.samplers.ulmc import ULMC
+Imports `core`, `numerics` and `targets`.
+"""
 
-__all__ = [
-    "HMC",
-    "LMC",
-    "MALA",
-    "SVRGLMC",
-    "ULMC",
-    "Info",
-    "Kernel",
-    "Noise",
-    "Tuning",
-    "run_steps",
-]
+from feelgood.core.registry import import_modules
+from feelgood.samplers.blocks import KERNELS, Kernel, register_kernel
+
+__all__ = ["KERNELS", "Kernel", "register_kernel"]
+
+import_modules(__name__, __path__)

@@ -13,6 +13,7 @@ rounding errors makes a step a little longer or shorter than it might be, and no
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -22,9 +23,9 @@ from jaxtyping import Array, Bool, Float
 
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
-from feelgood.targets.bonus import Theta, Value
-from feelgood.targets.energy import Landscape
+from feelgood.numerics.keys import AnyKey, fold_in
+from feelgood.targets.sums import Theta, Value
+from feelgood.targets.target import Target
 
 #: A proposal whose energy is this much higher (in units of temperature) counts as a divergence.
 DIVERGENCE = 1000.0
@@ -72,8 +73,9 @@ class Kernel(eqx.Module):
     preconditionable: ClassVar[bool] = True
     #: What the name of the kernel means, for `feelgood list`.
     title: ClassVar[str] = ""
-    #: The step, in units of the curvature, that suits most problems.
+    #: The step, in units of the curvature, that suits most problems, and that for a network.
     default_step: ClassVar[float] = 0.5
+    network_step: ClassVar[float] = 0.05
 
     @property
     def uniforms(self) -> int:
@@ -110,11 +112,11 @@ class Kernel(eqx.Module):
         """The chain before the first round."""
 
     @abstractmethod
-    def refresh(self, chain: Any, target: Landscape, tuning: Tuning) -> Any:
+    def refresh(self, chain: Any, target: Target, tuning: Tuning) -> Any:
         """Recompute what the chain caches of the target: the data have grown."""
 
     @abstractmethod
-    def step(self, noise: Noise, chain: Any, target: Landscape, tuning: Tuning) -> tuple[Any, Info]:
+    def step(self, noise: Noise, chain: Any, target: Target, tuning: Tuning) -> tuple[Any, Info]:
         """One transition."""
 
     def descend(self, chain: Any, tuning: Tuning) -> Any:
@@ -122,7 +124,31 @@ class Kernel(eqx.Module):
         raise NotImplementedError
 
 
-def split_luck(
+#: The kernels by the two parts of an agent's name that tell them apart: ("u", "lmc") is that of
+#: `ulmcts`, with or without a bonus between the two.
+KERNELS: dict[tuple[str, str], type[Kernel]] = {}
+#: What the first part means, for messages.
+VARIANTS: dict[str, str] = {}
+
+
+def register_kernel(
+    name: str, variant: str = "", meaning: str = ""
+) -> Callable[[type[Kernel]], type[Kernel]]:
+    """Class decorator: the kernel of agents `[variant][bonus]{name}ts`.
+
+    `meaning` says in a few words, in the plural, what the variant is.
+    """
+
+    def keep(kernel: type[Kernel]) -> type[Kernel]:
+        KERNELS[variant, name] = kernel
+        if variant:
+            VARIANTS[variant] = meaning
+        return kernel
+
+    return keep
+
+
+def split_uniforms(
     noise: Noise, kernel_draws: int
 ) -> tuple[Float[Array, "draws *lanes"], Float[Array, "more *lanes"]]:
     """The kernel's uniforms and the target's."""
@@ -130,12 +156,12 @@ def split_luck(
 
 
 def accept(
-    luck: Value, log_ratio: Value
+    uniform: Value, log_ratio: Value
 ) -> tuple[Bool[Array, "*lanes"], Value, Bool[Array, "*lanes"]]:
     """The Metropolis filter: (accepted, probability, diverged); a NaN is never accepted."""
     ratio = jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio)
     probability = jnp.exp(jnp.minimum(ratio, 0.0))
-    return luck < probability, probability, ratio < -DIVERGENCE
+    return uniform < probability, probability, ratio < -DIVERGENCE
 
 
 def square(white: Theta) -> Value:
@@ -150,12 +176,39 @@ class RoundInfo(NamedTuple):
     divergences: Value
     gradients: Value
 
+    @classmethod
+    def nothing(cls, shape: tuple[int, ...]) -> "RoundInfo":
+        """Before the first round."""
+        zeros = jnp.zeros(shape)
+        return cls(acceptance=zeros, divergences=zeros, gradients=zeros)
+
+    def health(self, step: Value, adjusted: bool) -> dict[str, Value]:
+        """What is recorded of a round, together with its step size."""
+        out = {"step": step, "gradients": self.gradients}
+        if adjusted:
+            out |= {"acceptance": self.acceptance, "divergences": self.divergences}
+        return out
+
+
+def _warmed_up(kernel: Kernel, chain: Any, target: Target, tuning: Tuning) -> Any:
+    """The chain with what it caches of the target, after the descent that the kernel asks for."""
+    if not kernel.warmup:
+        return kernel.refresh(chain, target, tuning)
+
+    def descended(i: Array, chain: Any) -> Any:
+        """The target here, after a descent in all passes but the first: it is written out once."""
+        moved = kernel.descend(chain, tuning).theta
+        chain = chain._replace(theta=jnp.where(i > 0, moved, chain.theta))
+        return kernel.refresh(chain, target, tuning)
+
+    return lax.fori_loop(0, kernel.warmup + 1, descended, chain)
+
 
 def run_steps(
     key: AnyKey,
     kernel: Kernel,
     chain: Any,
-    target: Landscape,
+    target: Target,
     tuning: Tuning,
     steps: int,
     unroll: int = 1,
@@ -171,22 +224,12 @@ def run_steps(
     shape = chain.theta.shape
     size = shape[0] * shape[1]
     lane_shape = shape[2:]
-    normals = lanes.normal(lanes.fold_in(key, 0), moves * size)
+    normals = lanes.normal(fold_in(key, 0), moves * size)
     draws = kernel.uniforms + target.uniforms
-    uniforms = lanes.uniform(lanes.fold_in(key, 1), moves * draws) if draws else None
+    uniforms = lanes.uniform(fold_in(key, 1), moves * draws) if draws else None
 
     chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
-
-    def descended(i: Array, chain: Any) -> Any:
-        """The target here, after a descent in all passes but the first: it is written out once."""
-        moved = kernel.descend(chain, tuning).theta
-        chain = chain._replace(theta=jnp.where(i > 0, moved, chain.theta))
-        return kernel.refresh(chain, target, tuning)
-
-    if kernel.warmup:
-        chain = lax.fori_loop(0, kernel.warmup + 1, descended, chain)
-    else:
-        chain = kernel.refresh(chain, target, tuning)
+    chain = _warmed_up(kernel, chain, target, tuning)
 
     def one(i: Array, carry: tuple[Any, Value, Value]) -> tuple[Any, Value, Value]:
         chain, acceptance, divergences = carry

@@ -15,11 +15,12 @@ from feelgood.samplers.blocks import (
     Noise,
     Tuning,
     accept,
-    split_luck,
+    register_kernel,
+    split_uniforms,
     square,
 )
-from feelgood.targets.bonus import Theta, Value
-from feelgood.targets.energy import Force, Landscape
+from feelgood.targets.sums import Theta, Value
+from feelgood.targets.target import Force, Target
 
 
 class HMCChain(NamedTuple):
@@ -31,12 +32,13 @@ class HMCChain(NamedTuple):
     memo: Any
 
 
+@register_kernel("hmc")
 class HMC(Kernel):
     """Leapfrog trajectories on H = βL + ½ pᵀM⁻¹p, M = I or V, accepted with min(1, e^{−ΔH}).
 
-    The force may come from a surrogate (`Target.follow_surrogate`): any force that is a function
-    of the position keeps the trajectory reversible and volume-preserving, and the accept step uses
-    the exact energy, so the target is exact whatever the force.
+    The force may come from a surrogate (`Target.follow_surrogate`): any force that is a function of
+    the position keeps the trajectory reversible and volume-preserving. The accept step uses the
+    exact energy, so the target is exact whatever the force.
 
     Neal, "MCMC using Hamiltonian dynamics", Handbook of Markov Chain Monte Carlo, 2011.
     """
@@ -46,6 +48,7 @@ class HMC(Kernel):
     title = "Hamiltonian Monte Carlo"
     adjusted = True
     default_step = 0.8
+    network_step = 0.2
 
     @property
     def uniforms(self) -> int:
@@ -65,20 +68,20 @@ class HMC(Kernel):
         zeros = jnp.zeros(theta.shape[2:])
         return HMCChain(theta=theta, value=zeros, force=jnp.zeros_like(theta), memo=memo)
 
-    def refresh(self, chain: HMCChain, target: Landscape, tuning: Tuning) -> HMCChain:
-        no_luck = jnp.zeros((0, *chain.theta.shape[2:]))
+    def refresh(self, chain: HMCChain, target: Target, tuning: Tuning) -> HMCChain:
+        no_uniforms = jnp.zeros((0, *chain.theta.shape[2:]))
         if target.frozen is None:
-            value, force, memo = target.evaluate(chain.theta, chain.memo, no_luck)
+            value, force, memo = target.evaluate(chain.theta, chain.memo, no_uniforms)
         else:
             # The force is computed where a trajectory begins: which one it is depends on the step.
-            value, memo = target.value(chain.theta, chain.memo, no_luck)
+            value, memo = target.value(chain.theta, chain.memo, no_uniforms)
             force = chain.force
         return HMCChain(theta=chain.theta, value=value, force=force, memo=memo)
 
     def step(
-        self, noise: Noise, chain: HMCChain, target: Landscape, tuning: Tuning
+        self, noise: Noise, chain: HMCChain, target: Target, tuning: Tuning
     ) -> tuple[HMCChain, Info]:
-        luck, more_luck = split_luck(noise, 1)
+        uniform, more_luck = split_uniforms(noise, 1)
         step, beta = tuning.step, tuning.beta
 
         def kick(momentum: Theta, force: Theta, size: float) -> Theta:
@@ -120,7 +123,7 @@ class HMC(Kernel):
                 return ~(log_ratio(least) >= -DIVERGENCE)
 
             value, memo = target.value_or_bound(theta, chain.memo, more_luck, hopeless)
-        accepted, probability, diverged = accept(luck[0], log_ratio(value))
+        accepted, probability, diverged = accept(uniform[0], log_ratio(value))
         moved = HMCChain(
             theta=jnp.where(accepted, theta, chain.theta),
             value=jnp.where(accepted, value, chain.value),

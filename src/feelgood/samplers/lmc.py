@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
-from feelgood.targets.bonus import Theta
-from feelgood.targets.energy import Landscape
+from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, register_kernel, split_uniforms
+from feelgood.targets.sums import Theta
+from feelgood.targets.target import Target
 
 
 class LMCChain(NamedTuple):
@@ -23,6 +23,7 @@ def langevin(theta: Theta, gradient: Theta, normal: Theta, tuning: Tuning) -> Th
     return theta - tuning.unwhiten(drift)
 
 
+@register_kernel("lmc")
 class LMC(Kernel):
     """Unadjusted Langevin: θ ← θ − h V⁻¹∇L + √(2h/β) V^{-1/2} ξ, V = I without preconditioner.
 
@@ -39,13 +40,13 @@ class LMC(Kernel):
     def init(self, theta: Theta, memo: Any) -> LMCChain:
         return LMCChain(theta=theta, memo=memo)
 
-    def refresh(self, chain: LMCChain, target: Landscape, tuning: Tuning) -> LMCChain:
+    def refresh(self, chain: LMCChain, target: Target, tuning: Tuning) -> LMCChain:
         return chain
 
     def step(
-        self, noise: Noise, chain: LMCChain, target: Landscape, tuning: Tuning
+        self, noise: Noise, chain: LMCChain, target: Target, tuning: Tuning
     ) -> tuple[LMCChain, Info]:
-        _, luck = split_luck(noise, 0)
-        _, gradient, memo = target.evaluate(chain.theta, chain.memo, luck)
+        _, uniform = split_uniforms(noise, 0)
+        _, gradient, memo = target.evaluate(chain.theta, chain.memo, uniform)
         theta = langevin(chain.theta, gradient, noise.normal, tuning)
         return LMCChain(theta=theta, memo=memo), Info()

@@ -5,10 +5,19 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 
 from feelgood.core.settings import setting
-from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, accept, split_luck, square
+from feelgood.samplers.blocks import (
+    Info,
+    Kernel,
+    Noise,
+    Tuning,
+    accept,
+    register_kernel,
+    split_uniforms,
+    square,
+)
 from feelgood.samplers.lmc import langevin
-from feelgood.targets.bonus import Theta, Value
-from feelgood.targets.energy import Landscape
+from feelgood.targets.sums import Theta, Value
+from feelgood.targets.target import Target
 
 
 class MALAChain(NamedTuple):
@@ -20,6 +29,7 @@ class MALAChain(NamedTuple):
     memo: Any
 
 
+@register_kernel("mala")
 class MALA(Kernel):
     """Langevin proposals with the full Metropolis–Hastings ratio.
 
@@ -52,7 +62,7 @@ class MALA(Kernel):
         zeros = jnp.zeros(theta.shape[2:])
         return MALAChain(theta=theta, value=zeros, gradient=jnp.zeros_like(theta), memo=memo)
 
-    def refresh(self, chain: MALAChain, target: Landscape, tuning: Tuning) -> MALAChain:
+    def refresh(self, chain: MALAChain, target: Target, tuning: Tuning) -> MALAChain:
         nothing = jnp.zeros((0, *chain.theta.shape[2:]))
         value, gradient, memo = target.evaluate(chain.theta, chain.memo, nothing)
         return chain._replace(value=value, gradient=gradient, memo=memo)
@@ -62,15 +72,17 @@ class MALA(Kernel):
         return chain._replace(theta=chain.theta - move)
 
     def step(
-        self, noise: Noise, chain: MALAChain, target: Landscape, tuning: Tuning
+        self, noise: Noise, chain: MALAChain, target: Target, tuning: Tuning
     ) -> tuple[MALAChain, Info]:
-        luck, more_luck = split_luck(noise, 1)
+        uniform, more_luck = split_uniforms(noise, 1)
         h, beta, normal = tuning.step, tuning.beta, noise.normal
         proposal = langevin(chain.theta, chain.gradient, normal, tuning)
         value, gradient, memo = target.evaluate(proposal, chain.memo, more_luck)
         backward = normal - jnp.sqrt(0.5 * beta * h) * tuning.whiten(chain.gradient + gradient)
         densities = 0.5 * (square(normal) - square(backward))
-        accepted, probability, diverged = accept(luck[0], beta * (chain.value - value) + densities)
+        accepted, probability, diverged = accept(
+            uniform[0], beta * (chain.value - value) + densities
+        )
         moved = MALAChain(
             theta=jnp.where(accepted, proposal, chain.theta),
             value=jnp.where(accepted, value, chain.value),

@@ -7,10 +7,10 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from feelgood.core.settings import setting
-from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
+from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, register_kernel, split_uniforms
 from feelgood.samplers.lmc import langevin
-from feelgood.targets.bonus import Theta
-from feelgood.targets.energy import Landscape
+from feelgood.targets.sums import Theta
+from feelgood.targets.target import Target
 
 
 class SVRGChain(NamedTuple):
@@ -23,12 +23,13 @@ class SVRGChain(NamedTuple):
     memo: Any
 
 
+@register_kernel("lmc", variant="svrg", meaning="variance-reduced gradients")
 class SVRGLMC(Kernel):
     """LMC with ∇L estimated without bias from a batch.
 
     ∇L(θ) ≈ ∇L_data(θ̃) + (n/B) Σ_batch [∇ℓ_i(θ) − ∇ℓ_i(θ̃)] + prior and bonus: an unbiased
-    estimate of the *sum* over the n rounds so far. The batch is a random piece of the history, see
-    `feelgood.targets.history.random_piece`.
+    estimate of the *sum* over the n rounds so far. The batch is a random batch of the history, see
+    `feelgood.targets.history.random_batch`.
     The snapshot θ̃ is renewed every `snapshot` steps and at the start of every round, when the
     data have grown.
 
@@ -59,17 +60,17 @@ class SVRGLMC(Kernel):
             memo=memo,
         )
 
-    def refresh(self, chain: SVRGChain, target: Landscape, tuning: Tuning) -> SVRGChain:
+    def refresh(self, chain: SVRGChain, target: Target, tuning: Tuning) -> SVRGChain:
         return _renew(chain, target)
 
     def step(
-        self, noise: Noise, chain: SVRGChain, target: Landscape, tuning: Tuning
+        self, noise: Noise, chain: SVRGChain, target: Target, tuning: Tuning
     ) -> tuple[SVRGChain, Info]:
-        luck, more_luck = split_luck(noise, 1)
+        uniform, more_luck = split_uniforms(noise, 1)
         chain = lax.cond(
             chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain
         )
-        change = target.batch_change(chain.theta, chain.snapshot, luck[0], self.batch)
+        change = target.batch_change(chain.theta, chain.snapshot, uniform[0], self.batch)
         prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
         estimate = chain.snapshot_gradient + change + prior
         nothing = jnp.zeros(chain.theta.shape[2:])
@@ -78,7 +79,7 @@ class SVRGLMC(Kernel):
         return chain._replace(theta=theta, age=chain.age + 1, memo=memo), Info()
 
 
-def _renew(chain: SVRGChain, target: Landscape) -> SVRGChain:
+def _renew(chain: SVRGChain, target: Target) -> SVRGChain:
     """A snapshot here: the full gradient of data and prior."""
     return chain._replace(
         snapshot=chain.theta,

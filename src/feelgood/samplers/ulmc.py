@@ -7,9 +7,9 @@ from jaxtyping import Array, Float
 
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
-from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, split_luck
-from feelgood.targets.bonus import Theta
-from feelgood.targets.energy import Landscape
+from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, register_kernel, split_uniforms
+from feelgood.targets.sums import Theta
+from feelgood.targets.target import Target
 
 
 class ULMCChain(NamedTuple):
@@ -20,6 +20,7 @@ class ULMCChain(NamedTuple):
     memo: Any
 
 
+@register_kernel("lmc", variant="u", meaning="underdamped dynamics")
 class ULMC(Kernel):
     """v ← (1 − γh) v − h∇L + √(2γh/β) ξ; θ ← θ + h v, with the new v.
 
@@ -33,6 +34,7 @@ class ULMC(Kernel):
     title = "underdamped Langevin Monte Carlo"
     preconditionable = False
     default_step = 0.3
+    network_step = 0.1
 
     def step_size(
         self, step: Number, curvature: Float[Array, "..."], beta: Number
@@ -44,18 +46,18 @@ class ULMC(Kernel):
     def init(self, theta: Theta, memo: Any) -> ULMCChain:
         return ULMCChain(theta=theta, velocity=jnp.zeros_like(theta), memo=memo)
 
-    def refresh(self, chain: ULMCChain, target: Landscape, tuning: Tuning) -> ULMCChain:
+    def refresh(self, chain: ULMCChain, target: Target, tuning: Tuning) -> ULMCChain:
         return chain
 
     def step(
-        self, noise: Noise, chain: ULMCChain, target: Landscape, tuning: Tuning
+        self, noise: Noise, chain: ULMCChain, target: Target, tuning: Tuning
     ) -> tuple[ULMCChain, Info]:
-        _, luck = split_luck(noise, 0)
+        _, uniform = split_uniforms(noise, 0)
         h = tuning.step
         friction = self.gamma
         if tuning.curvature is not None:
             friction = friction * jnp.sqrt(tuning.curvature)
-        _, gradient, memo = target.evaluate(chain.theta, chain.memo, luck)
+        _, gradient, memo = target.evaluate(chain.theta, chain.memo, uniform)
         velocity = (
             (1.0 - friction * h) * chain.velocity
             - h * gradient

@@ -1,1 +1,1 @@
-"""Statistics of results: tests, ranks, effective sample sizes. Imports `core`."""
+"""Statistics of arrays: tests, intervals, ranks, effective sample sizes. Imports only `core`."""

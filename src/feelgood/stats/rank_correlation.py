@@ -7,9 +7,9 @@ from jaxtyping import Float
 
 #: Below this many agents an order says too little: four agree by chance once in 24 times.
 FEWEST_AGENTS = 5
-RESAMPLES = 1_000
+CORRELATION_RESAMPLES = 1_000
 
-Table = Float[np.ndarray, "agents seeds"]
+PerAgent = Float[np.ndarray, "agents seeds"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,9 @@ def _shown(value: float, interval: tuple[float, float]) -> str:
     return f"{value:+.2f} ({interval[0]:+.2f} to {interval[1]:+.2f})"
 
 
-def rank_correlation(x: Table, y: Table, level: float = 0.95, seed: int = 0) -> RankCorrelation:
+def rank_correlation(
+    x: PerAgent, y: PerAgent, level: float = 0.95, seed: int = 0
+) -> RankCorrelation:
     """Rank correlation over agents of their means over seeds.
 
     NaN are left out of the means; an agent without a number in one of the tables is left out. The
@@ -68,13 +70,13 @@ def rank_correlation(x: Table, y: Table, level: float = 0.95, seed: int = 0) -> 
     nothing = (np.nan, np.nan)
     if agents < FEWEST_AGENTS:
         return RankCorrelation(agents, level, np.nan, nothing, np.nan, nothing)
-    spearman, kendall = _coefficients(_means(x), _means(y))
+    spearman, kendall = rank_coefficients(_means(x), _means(y))
     generator = np.random.default_rng(seed)
     found = []
-    for _ in range(RESAMPLES):
+    for _ in range(CORRELATION_RESAMPLES):
         rows = generator.integers(agents, size=agents)
         columns = generator.integers(seeds, size=seeds)
-        found.append(_coefficients(_means(x[:, columns])[rows], _means(y[:, columns])[rows]))
+        found.append(rank_coefficients(_means(x[:, columns])[rows], _means(y[:, columns])[rows]))
     kept = np.array([pair for pair in found if np.isfinite(pair).all()]).reshape(-1, 2)
     ends = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     low, high = np.quantile(kept, ends, axis=0) if len(kept) else np.full((2, 2), np.nan)
@@ -88,7 +90,7 @@ def rank_correlation(x: Table, y: Table, level: float = 0.95, seed: int = 0) -> 
     )
 
 
-def _means(values: Table) -> Float[np.ndarray, " agents"]:
+def _means(values: PerAgent) -> Float[np.ndarray, " agents"]:
     """Means over the seeds that have a number; NaN where none has."""
     finite = np.isfinite(values)
     count = finite.sum(axis=1)
@@ -96,7 +98,7 @@ def _means(values: Table) -> Float[np.ndarray, " agents"]:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _coefficients(
+def rank_coefficients(
     x: Float[np.ndarray, " agents"], y: Float[np.ndarray, " agents"]
 ) -> tuple[float, float]:
     """Spearman's ρ, with mean ranks for ties, and Kendall's τ-b; NaN where all are tied."""

@@ -1,8 +1,11 @@
-"""Studies: grids of agents × testbeds × settings × seeds that survive interruptions."""
+"""Studies: grids of agents × testbeds × settings × seeds that survive interruptions.
 
+Imports posterior, engine and what is below them; knows nothing of the paper and of reports.
+"""
+
+from feelgood.studies.driver import StudyOutcome, Watcher, run_study
 from feelgood.studies.files import StudyFile, read_study
-from feelgood.studies.running import StudyOutcome, Watcher, run_study
-from feelgood.studies.spec import Cell, Study, plan_cells
+from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
 __all__ = [

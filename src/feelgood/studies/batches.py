@@ -2,10 +2,10 @@
 
 Cells that differ only in numbers share one compiled program: they are played as one *batch*. What
 is in a batch decides how floating-point work is laid out, and so the last bits of the results.
-Therefore batches are written down before they start (`work/plan-….jsonl`, one line each with the
-names of its cells), and whoever finishes one later, after a kill or on another worker, runs exactly
-that batch. What those cells are, and which plug-ins they need, the study says; nothing that a store
-holds is ever imported.
+Therefore batches are written down before they start, in `work/plan-….jsonl`, one line per batch
+with the names of its cells. Whoever finishes one later, after a kill or on another worker, runs
+exactly that batch. What those cells are, and which plug-ins they need, the study says. Nothing
+that a store holds is ever imported.
 """
 
 import dataclasses
@@ -17,10 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from feelgood.core.protocols import AGENTS
+from feelgood.core import atomic
+from feelgood.core.policy import AGENTS
 from feelgood.core.settings import Setting
-from feelgood.studies import atomic
-from feelgood.studies.spec import Cell, outline
+from feelgood.studies.locks import Lock
+from feelgood.studies.planning import Cell, outline
 from feelgood.studies.store import Store
 
 #: The most chains of one batch. An accelerator wants many at once; on a processor's core more
@@ -34,7 +35,7 @@ def _batch_id(cell_ids: Sequence[str]) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Batch:
+class CellBatch:
     """Cells that run as one program, in this order."""
 
     cells: tuple[Cell, ...]
@@ -64,13 +65,13 @@ class Batch:
         return {"cells": [c.to_json() for c in self.cells], "plugins": list(self.plugins)}
 
     @classmethod
-    def from_json(cls, plan: Mapping[str, Any]) -> "Batch":
+    def from_json(cls, plan: Mapping[str, Any]) -> "CellBatch":
         """The batch that `to_json` described."""
         cells = tuple(Cell.from_json(spec) for spec in plan["cells"])
         return cls(cells, tuple(str(p) for p in plan["plugins"]))
 
 
-def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -> list[Batch]:
+def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -> list[CellBatch]:
     """Group cells of one shape; cut groups that are too large at cell boundaries."""
     groups: dict[str, list[Cell]] = {}
     shape = _Shapes()
@@ -83,11 +84,11 @@ def make_batches(cells: Iterable[Cell], platform: str, plugins: Sequence[str]) -
         chains = 0
         for cell in sorted(group, key=lambda c: c.seeds[0]):
             if part and chains + len(cell.seeds) > most:
-                batches.append(Batch(tuple(part), tuple(plugins)))
+                batches.append(CellBatch(tuple(part), tuple(plugins)))
                 part, chains = [], 0
             part.append(cell)
             chains += len(cell.seeds)
-        batches.append(Batch(tuple(part), tuple(plugins)))
+        batches.append(CellBatch(tuple(part), tuple(plugins)))
     return batches
 
 
@@ -101,7 +102,7 @@ def _one_by_one(cell: Cell) -> bool:
     """Whether the chains of its agent run one by one on a processor."""
     policy = AGENTS[cell.agent].build(cell.settings)
     _, spec, _ = outline(cell.testbed, cell.testbed_settings)
-    return policy.chains_per_program(spec) == 1
+    return policy.hints(spec).alone
 
 
 class _Shapes:
@@ -125,7 +126,7 @@ class Claim:
 
     def __init__(self, store: Store, batch_id: str) -> None:
         self.folder = store.work_folder / batch_id
-        self._lock = atomic.Lock(self.folder / "lock")
+        self._lock = Lock(self.folder / "lock")
 
     def take(self) -> bool:
         """Take it, unless somebody else has it."""
@@ -144,12 +145,14 @@ class Claim:
         self._lock.release()
 
 
-def batch_folder(store: Store, batch: Batch) -> Path:
+def batch_folder(store: Store, batch: CellBatch) -> Path:
     """Where a batch keeps its lock and its checkpoints while it runs."""
     return store.work_folder / batch.id
 
 
-def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[str]) -> list[Batch]:
+def plan(
+    store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[str]
+) -> list[CellBatch]:
     """The batches that still have to run: those begun earlier, and new ones for the rest.
 
     New batches are written down at once, so that every process that works on the store cuts the
@@ -162,7 +165,7 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
         begun = []
         for ids in _tidied(store, present):
             if all(i in order for i in ids) and any(i in missing for i in ids):
-                begun.append(Batch(tuple(cells[order[i]] for i in ids), tuple(plugins)))
+                begun.append(CellBatch(tuple(cells[order[i]] for i in ids), tuple(plugins)))
                 missing.difference_update(ids)
         new = make_batches((cell for cell in cells if cell.id in missing), platform, plugins)
         if new:
@@ -171,7 +174,7 @@ def plan(store: Store, cells: Sequence[Cell], platform: str, plugins: Sequence[s
             atomic.write(file, lambda out: out.write(text.encode()))
     slow = _remembered(_one_by_one)
 
-    def turn(batch: Batch) -> tuple[bool, int]:
+    def turn(batch: CellBatch) -> tuple[bool, int]:
         # Chains that run one by one take longest: first, so that no core waits for the last.
         later = platform == "cpu" and not slow(batch.cells[0])
         return later, min(order[c.id] for c in batch.cells)

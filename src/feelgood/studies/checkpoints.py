@@ -11,19 +11,19 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from feelgood.core import atomic
 from feelgood.engine import compiling
-from feelgood.studies import atomic
 
 #: Saving may take this share of the time at most.
-SHARE = 0.05
+_SHARE = 0.05
 #: Bytes of a SHA-256, and bytes that are read at a time.
-DIGEST, CHUNK = 32, 16 * 2**20
+_DIGEST, _CHUNK = 32, 16 * 2**20
 #: Under this name it is saved what the progress has cost.
-COST = "cost"
+_COST = "cost"
 
 
 @dataclasses.dataclass(frozen=True)
-class Cost:
+class TimeSpent:
     """When some work began, and the seconds that it took, in all and to compile."""
 
     started: float
@@ -54,7 +54,7 @@ class _Hashed:
 
 
 class FolderCheckpoints:
-    """Checkpoints as `.npz` files in a folder, one a group of chains, each with its SHA-256.
+    """Checkpoints as `.npz` files in a folder, one per group of chains, each with its SHA-256.
 
     A group is saved when `every` seconds have passed since the last time, and less often where
     saving is slow. A file that is damaged counts as absent: its group starts again.
@@ -69,16 +69,16 @@ class FolderCheckpoints:
         self._next: dict[str, float] = {}
         self._prefix = ""
         #: What earlier runs have spent whose progress was loaded.
-        self.before = Cost(time.time(), 0.0, 0.0)
+        self.before = TimeSpent(time.time(), 0.0, 0.0)
         self._began, self._compiled = time.monotonic(), compiling.seconds_spent()
 
     @property
-    def cost(self) -> Cost:
+    def cost(self) -> TimeSpent:
         """What it took to come so far, in this run and in those before."""
         seconds = time.monotonic() - self._began
         compile_s = compiling.seconds_spent() - self._compiled
         before = self.before
-        return Cost(before.started, before.seconds + seconds, before.compile_s + compile_s)
+        return TimeSpent(before.started, before.seconds + seconds, before.compile_s + compile_s)
 
     def of(self, part: str) -> "FolderCheckpoints":
         """The same folder, under names that start with `part`."""
@@ -94,17 +94,17 @@ class FolderCheckpoints:
         self._next[self._key(group)] = time.monotonic() + self.every
         try:
             with self._file(group).open("rb") as file:
-                digest, found = file.read(DIGEST), hashlib.sha256()
-                while chunk := file.read(CHUNK):
+                digest, found = file.read(_DIGEST), hashlib.sha256()
+                while chunk := file.read(_CHUNK):
                     found.update(chunk)
                 if found.digest() != digest:
                     return None
-                file.seek(DIGEST)
+                file.seek(_DIGEST)
                 with np.load(file, allow_pickle=False) as saved:
                     arrays = {name: saved[name] for name in saved.files}
-            if COST in arrays:
+            if _COST in arrays:
                 # The file that was saved last knows the most.
-                spent = Cost(*map(float, arrays.pop(COST)))
+                spent = TimeSpent(*map(float, arrays.pop(_COST)))
                 self.before = max(self.before, spent, key=lambda cost: cost.seconds)
             return arrays
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
@@ -124,13 +124,13 @@ class FolderCheckpoints:
         began = time.monotonic()
 
         def fill(file: IO[bytes]) -> None:
-            file.write(bytes(DIGEST))
+            file.write(bytes(_DIGEST))
             body = _Hashed(file)
             cost = np.array(dataclasses.astuple(self.cost))
-            np.savez(cast(IO[bytes], body), allow_pickle=False, **{**arrays, COST: cost})
+            np.savez(cast(IO[bytes], body), allow_pickle=False, **{**arrays, _COST: cost})
             file.seek(0)
             file.write(body.sha256.digest())
 
         atomic.write(self._file(group), fill)
         now = time.monotonic()
-        self._next[self._key(group)] = now + max(self.every, (now - began) / SHARE)
+        self._next[self._key(group)] = now + max(self.every, (now - began) / _SHARE)

@@ -5,32 +5,34 @@ import datetime
 import functools
 import platform
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from feelgood.api.running import measured_posterior
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.notices import print_notice
 from feelgood.core.plugins import load_plugins
-from feelgood.core.protocols import AGENTS, TESTBEDS
+from feelgood.core.policy import AGENTS
 from feelgood.core.registry import Registry
+from feelgood.core.testbed import TESTBEDS
+from feelgood.engine.building import measured_in
 from feelgood.engine.compiling import keep_compiled_programs
-from feelgood.engine.memory import say
 from feelgood.engine.results import AgentResult
-from feelgood.engine.simulation import simulate
-from feelgood.studies.batches import Batch
+from feelgood.engine.simulation import Outcome, simulate
+from feelgood.posterior.along import PosteriorWatch, posterior_watch
+from feelgood.studies.batches import CellBatch
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.spec import Cell, code_of
+from feelgood.studies.planning import Cell, code_of
 
 
 def execute(
-    batch: Batch,
+    batch: CellBatch,
     checkpoints: FolderCheckpoints,
     progress: Callable[[int], None],
-    notify: Callable[[str], None] = say,
+    notify: Callable[[str], None] = print_notice,
 ) -> Iterator[tuple[Cell, AgentResult]]:
     """Play a batch and yield its cells; `progress(n)` is called after every n chain-rounds.
 
@@ -43,66 +45,62 @@ def execute(
     testbed = TESTBEDS[first.testbed].build(first.testbed_settings)
     watch = None
     if first.posterior_every is not None:
-        from feelgood.posterior.along import posterior_watch
-
         watch = posterior_watch(first.posterior_every, first.testbed, testbed)
-    for part, cells in enumerate(_parts(batch)):
+    for part, columns in enumerate(_parts(batch)):
         progress_of_part = checkpoints.of(str(part))
-        policies = [AGENTS[c.agent].build(c.settings) for c in cells[0]]
-        seeds = [seed for column in cells for seed in column[0].seeds]
         outcome = simulate(
             testbed,
-            policies,
+            [AGENTS[c.agent].build(c.settings) for c in columns[0]],
             rounds=first.rounds,
-            seeds=seeds,
+            seeds=[seed for column in columns for seed in column[0].seeds],
             progress=progress,
             workers=1,  # the same work for the same bits, whatever the machine; see `engines`
             checkpoints=progress_of_part,
             notify=notify,
             along=watch,
         )
-        chains = len(policies) * len(seeds)
-        # Of a run that went on from checkpoints, also what it took to come so far.
-        before, cost = progress_of_part.before, progress_of_part.cost
-        compile_s = before.compile_s + outcome.compile_s
-        run_s = before.seconds - before.compile_s + outcome.run_s
-        stamp = provenance() | {
-            "started": datetime.datetime.fromtimestamp(cost.started, datetime.UTC).isoformat(),
-            "duration_s": cost.seconds,
-            "batch": batch.id,
-            "batch_chains": chains,
-        }
-        low = 0
-        for column in cells:
-            high = low + len(column[0].seeds)
-            for g, cell in enumerate(column):
-                measured = measured_posterior(outcome, g)
-                yield (
-                    cell,
-                    AgentResult(
-                        agent=cell.agent,
-                        testbed=cell.testbed,
-                        settings=cell.settings,
-                        testbed_settings=cell.testbed_settings,
-                        rounds=cell.rounds,
-                        seeds=cell.seeds,
-                        final_regret=outcome.final_regret[g, low:high],
-                        simple_regret=outcome.simple_regret[g, low:high],
-                        best_arm_rate=outcome.best_arm_rate[g, low:high],
-                        arm_counts=outcome.arm_counts[g, low:high],
-                        curve_rounds=outcome.grid,
-                        curve=outcome.curve[g, low:high],
-                        health={k: v[g, low:high] for k, v in outcome.health.items()},
-                        ess=outcome.ess[g, low:high],
-                        posterior=measured and measured.seeds(slice(low, high)),
-                        diverged_at=outcome.diverged_at[g, low:high],
-                        # The cell's share, so that the seconds of a batch's cells add up to it.
-                        compile_s=compile_s * len(cell.seeds) / chains,
-                        run_s=run_s * len(cell.seeds) / chains,
-                        provenance=stamp,
-                    ),
-                )
-            low = high
+        yield from _cut(outcome, columns, batch.id, progress_of_part, watch)
+
+
+def _cut(
+    outcome: Outcome,
+    columns: Sequence[Sequence[Cell]],
+    batch_id: str,
+    checkpoints: FolderCheckpoints,
+    watch: PosteriorWatch | None,
+) -> Iterator[tuple[Cell, AgentResult]]:
+    """The outcome of a part of a batch, cell by cell; `columns` are seed blocks × settings."""
+    chains = sum(len(cell.seeds) for column in columns for cell in column)
+    # Of a run that went on from checkpoints, also what it took to come so far.
+    before, cost = checkpoints.before, checkpoints.cost
+    compile_s = before.compile_s + outcome.compile_s
+    run_s = before.seconds - before.compile_s + outcome.run_s
+    stamp = provenance() | {
+        "started": datetime.datetime.fromtimestamp(cost.started, datetime.UTC).isoformat(),
+        "duration_s": cost.seconds,
+        "batch": batch_id,
+        "batch_chains": chains,
+    }
+    low = 0
+    for column in columns:
+        own = slice(low, low + len(column[0].seeds))
+        for setting, cell in enumerate(column):
+            result = AgentResult(
+                agent=cell.agent,
+                testbed=cell.testbed,
+                settings=cell.settings,
+                testbed_settings=cell.testbed_settings,
+                rounds=cell.rounds,
+                seeds=cell.seeds,
+                **measured_in(outcome, setting, own),
+                posterior=None if watch is None else watch.collect(outcome, setting, own),
+                # The cell's share, so that the seconds of a batch's cells add up to it.
+                compile_s=compile_s * len(cell.seeds) / chains,
+                run_s=run_s * len(cell.seeds) / chains,
+                provenance=stamp,
+            )
+            yield cell, result
+        low = own.stop
 
 
 def _check_code(cell: Cell) -> None:
@@ -117,7 +115,7 @@ def _check_code(cell: Cell) -> None:
             )
 
 
-def _parts(batch: Batch) -> Iterator[list[list[Cell]]]:
+def _parts(batch: CellBatch) -> Iterator[list[list[Cell]]]:
     """The batch as full grids, seed blocks × settings, of agents that share their structure.
 
     Almost always this is one grid; a study that gained seeds or settings can leave a ragged one.

@@ -8,7 +8,7 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-FORMATS = ("parquet", "csv", "arrow")
+EXPORT_FORMATS = ("parquet", "csv", "arrow")
 
 
 def write_table(table: pa.Table, path: Path, format_: str) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +18,15 @@ from pydantic import (
 
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.lookup import Lookup
 from feelgood.core.plugins import load_plugins
-from feelgood.studies.spec import Cell, Study, plan_cells, with_posterior
+from feelgood.studies.planning import Cell, Study, plan_cells, with_posterior
 
 MAX_FILE_BYTES = 1_000_000
+#: By key of a study file, a function that plans its cells; upper rooms register it.
+SOURCES: Lookup[Callable[..., tuple[Cell, ...]]] = Lookup(
+    "source of cells", "feelgood.paper.reproducing"
+)
 _WHOLE = "use at most 9223372036854775807"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -210,19 +215,15 @@ def _plugin(file: Path, given: str) -> str:
 
 def _cells_of_tables(content: _Content) -> tuple[Cell, ...]:
     """What `feelgood reproduce` runs for these tables, or for some of their rows."""
-    from feelgood.paper.reproducing import plan_rows
-    from feelgood.paper.tables import rows
 
     names = [content.table] if isinstance(content.table, str) else content.table or []
-    testbeds, agents = list(content.testbeds), list(content.agents)
-    chosen = [row for name in names for row in rows(name, testbeds, agents)]
-    seeds = content.seeds if "seeds" in content.model_fields_set else None
-    plan = plan_rows(chosen, seeds=seeds, rounds=content.rounds)
-    for cells in plan.cells:
-        if isinstance(cells, str):
-            raise FeelgoodError(f"{cells}.")
-    study = plan.study("table")
-    return study.cells if study is not None else ()
+    return SOURCES["table"](
+        names,
+        testbeds=list(content.testbeds),
+        agents=list(content.agents),
+        seeds=content.seeds if "seeds" in content.model_fields_set else None,
+        rounds=content.rounds,
+    )
 
 
 def _cells(content: _Content) -> Iterator[Cell]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from feelgood.engine.results import AgentResult
 from feelgood.studies.batches import running_cells
-from feelgood.studies.spec import Cell, Study
+from feelgood.studies.planning import Cell, Study
 from feelgood.studies.store import Reading, Store
 
 
@@ -51,7 +51,7 @@ def status(study: Study, store: Store) -> Iterator[Line]:
 
 
 def _costs(results: Iterable[AgentResult]) -> dict[tuple[str, str], float]:
-    """Seconds of run time a chain-round, of each agent on each testbed in the store."""
+    """Seconds of run time per chain-round, of each agent on each testbed in the store."""
     spent: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for result in results:
         played = len(result.seeds) * result.rounds

@@ -1,13 +1,13 @@
-"""What was run: a folder of Parquet files, one a cell, and a manifest.
+"""What was run: a folder of Parquet files, one per cell, and a manifest.
 
-    manifest.jsonl      what this folder is; then one line a cell with its checksum
-    cells/ID.parquet    one row a seed; opens in pandas, polars or DuckDB without our code
+    manifest.jsonl      what this folder is; then one line per cell with its checksum
+    cells/ID.parquet    one row per seed; opens in pandas, polars or DuckDB without our code
     work/               batches in progress: plans, locks, checkpoints
     damaged/            files that failed their checksum, kept for inspection
 
 A cell's file appears whole, by one rename, and is never overwritten. The manifest only grows. A
-cell counts as done when its file is there and has the checksum that the manifest gives, or, where
-a crash came between the two, when the file can be read to its end and holds what its name says.
+cell counts as done when its file is there and has the checksum that the manifest gives. After a
+crash between the two, it counts when its file can be read and holds what its name says.
 Everything that reads a store says what it left out.
 """
 
@@ -21,236 +21,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.notices import print_notice
 from feelgood.core.parquet import read_parquet
-from feelgood.engine.memory import say
-from feelgood.engine.results import AgentResult, PosteriorAlong, posterior_columns
-from feelgood.studies import atomic
-from feelgood.studies.spec import Cell, spec_id
+from feelgood.engine.results import AgentResult
+from feelgood.studies.cells import cell_schema, open_cell, to_bytes
+from feelgood.studies.folder_parts import complete_parts
+from feelgood.studies.locks import Lock
+from feelgood.studies.merging import merge_seeds, newest_code
+from feelgood.studies.planning import Cell
 
 #: A later format must be visible in the cells' files too: a store whose manifest has lost its
 #: header is known by them.
 FORMAT = 1
 _HEADER = {"feelgood-store": FORMAT}
 _CELL_FILE = re.compile(r"[0-9a-f]{24}\.parquet")
-
-SCHEMA = pa.schema(
-    [
-        ("cell", pa.string()),
-        ("testbed", pa.string()),
-        ("agent", pa.string()),
-        ("settings", pa.string()),
-        ("testbed_settings", pa.string()),
-        ("rounds", pa.int64()),
-        ("seed", pa.int64()),
-        ("final_regret", pa.float64()),
-        ("simple_regret", pa.float64()),
-        ("best_arm_rate", pa.float64()),
-        ("arm_counts", pa.list_(pa.int64())),
-        ("status", pa.string()),
-        ("diverged_at", pa.int64()),
-        ("ess", pa.float64()),
-        ("curve_rounds", pa.list_(pa.int64())),
-        ("curve_regret", pa.list_(pa.float64())),
-        (
-            "health",
-            pa.list_(pa.struct([("measure", pa.string()), ("values", pa.list_(pa.float64()))])),
-        ),
-        *posterior_columns(),
-        ("feelgood", pa.string()),
-        ("jax", pa.string()),
-        ("python", pa.string()),
-        ("device", pa.string()),
-        ("commit", pa.string()),
-        ("started", pa.string()),
-        ("duration_s", pa.float64()),
-        ("compile_s", pa.float64()),
-        ("run_s", pa.float64()),
-        ("batch", pa.string()),
-        ("batch_chains", pa.int64()),
-    ]
-)
-#: Columns that say how a number came about, not what it is.
-PROVENANCE = tuple(SCHEMA.names[SCHEMA.get_field_index("feelgood") :])
-
-
-def to_table(cell: Cell, result: AgentResult) -> pa.Table:
-    """A cell's results as its file holds them."""
-    common = {
-        "cell": cell.id,
-        "testbed": cell.testbed,
-        "agent": cell.agent,
-        "settings": json.dumps(dict(cell.settings), sort_keys=True),
-        "testbed_settings": json.dumps(dict(cell.testbed_settings), sort_keys=True),
-        "rounds": cell.rounds,
-        "curve_rounds": result.curve_rounds.tolist(),
-        "posterior_rounds": result.posterior and result.posterior.rounds.tolist(),
-        **{name: result.provenance.get(name) for name in PROVENANCE},
-        "compile_s": result.compile_s,
-        "run_s": result.run_s,
-    }
-    rows = [
-        {
-            **common,
-            "seed": seed,
-            "final_regret": _number(result.final_regret[i]),
-            "simple_regret": _number(result.simple_regret[i]),
-            "best_arm_rate": _number(result.best_arm_rate[i]),
-            "arm_counts": result.arm_counts[i].tolist(),
-            "status": result.statuses[i].name.lower(),
-            "diverged_at": int(result.diverged_at[i]) if result.diverged_at[i] >= 0 else None,
-            "ess": _number(result.ess[i]),
-            "curve_regret": [_number(v) for v in result.curve[i]],
-            "health": [
-                {"measure": name, "values": [_number(v) for v in values[i]]}
-                for name, values in result.health.items()
-            ],
-            "posterior": result.posterior and result.posterior.of_seed(i),
-        }
-        for i, seed in enumerate(cell.seeds)
-    ]
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
-    return table.replace_schema_metadata({"feelgood.cell": json.dumps(cell.to_json())})
-
-
-def to_bytes(cell: Cell, result: AgentResult) -> bytes:
-    """A cell's file."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(to_table(cell, result), sink, compression="zstd", write_page_checksum=True)
-    return sink.getvalue().to_pybytes()
-
-
-def _number(value: Any) -> float | None:
-    """NaN is stored as null: a chain that diverged has no such number."""
-    return float(value) if np.isfinite(value) else None
-
-
-def check_name(cell_id: str, table: pa.Table) -> None:
-    """Refuse another cell's file, or a part of one."""
-    spec = json.loads(table.schema.metadata[b"feelgood.cell"])
-    if spec_id(spec) != cell_id or set(table["cell"].to_pylist()) != {cell_id}:
-        raise ValueError("it holds another cell")
-    if table["seed"].to_pylist() != spec["seeds"]:
-        raise ValueError("it holds other seeds than it should")
-
-
-def from_table(table: pa.Table) -> AgentResult:
-    """The results that `to_table` wrote."""
-    cell = Cell.from_json(json.loads(table.schema.metadata[b"feelgood.cell"]))
-    rows = table.to_pylist()
-
-    def column(name: str) -> np.ndarray:
-        return np.array([np.nan if r[name] is None else r[name] for r in rows], np.float64)
-
-    def lists(values: Iterable[Sequence[float | None]]) -> np.ndarray:
-        return np.array([[np.nan if v is None else v for v in one] for one in values], np.float64)
-
-    measures = [entry["measure"] for entry in rows[0]["health"]]
-    return AgentResult(
-        agent=cell.agent,
-        testbed=cell.testbed,
-        settings=cell.settings,
-        testbed_settings=cell.testbed_settings,
-        rounds=cell.rounds,
-        seeds=cell.seeds,
-        final_regret=column("final_regret"),
-        simple_regret=column("simple_regret"),
-        best_arm_rate=column("best_arm_rate"),
-        arm_counts=np.array([r["arm_counts"] for r in rows], np.int64),
-        curve_rounds=np.array(rows[0]["curve_rounds"], np.int64),
-        curve=lists(r["curve_regret"] for r in rows),
-        health={
-            name: lists(r["health"][k]["values"] for r in rows) for k, name in enumerate(measures)
-        },
-        ess=column("ess"),
-        posterior=_posterior(rows, lists),
-        diverged_at=np.array(
-            [-1 if r["diverged_at"] is None else r["diverged_at"] for r in rows], np.int64
-        ),
-        compile_s=rows[0]["compile_s"],
-        run_s=rows[0]["run_s"],
-        provenance={name: rows[0][name] for name in PROVENANCE}
-        | ({"code": dict(cell.code)} if cell.code else {}),
-    )
-
-
-def _posterior(rows: list[dict[str, Any]], lists: Callable[..., np.ndarray]) -> Any:
-    """The measures along the run; files of earlier versions have no such columns."""
-    if rows[0].get("posterior_rounds") is None:
-        return None
-    measures = [entry["measure"] for entry in rows[0]["posterior"]]
-    parts = {
-        part: {
-            name: lists(r["posterior"][k][column] for r in rows) for k, name in enumerate(measures)
-        }
-        for part, column in (("value", "values"), ("expected", "expected"), ("error", "errors"))
-    }
-    return PosteriorAlong(rounds=np.array(rows[0]["posterior_rounds"], np.int64), **parts)
-
-
-def merge_seeds(results: Iterable[AgentResult]) -> list[AgentResult]:
-    """Results of the same agent, settings and testbed as one, seeds in order; each seed once.
-
-    Measuring the posterior does not change a run, so a seed that was run with and without it is
-    one run: the measured one.
-    """
-    groups: dict[str, list[AgentResult]] = {}
-    for r in results:
-        code = r.provenance.get("code")
-        key = [r.testbed, r.testbed_settings, r.agent, r.settings, r.rounds, code]
-        groups.setdefault(json.dumps(key, sort_keys=True), []).append(r)
-    return [_merged(group) for group in groups.values()]
-
-
-def _merged(parts: list[AgentResult]) -> AgentResult:
-    if len(parts) == 1:
-        return parts[0]
-    place: dict[int, tuple[AgentResult, int]] = {}
-    for part in sorted(parts, key=lambda p: (p.posterior is not None, len(p.seeds))):
-        place.update({seed: (part, i) for i, seed in enumerate(part.seeds)})
-    seeds = tuple(sorted(place))
-
-    def stack(name: str) -> np.ndarray:
-        return np.stack([getattr(place[s][0], name)[place[s][1]] for s in seeds])
-
-    names = ("final_regret", "simple_regret", "best_arm_rate", "arm_counts", "curve", "ess")
-    stacked: dict[str, Any] = {name: stack(name) for name in (*names, "diverged_at")}
-    return dataclasses.replace(
-        parts[0],
-        seeds=seeds,
-        **stacked,
-        health={
-            k: np.stack([place[s][0].health[k][place[s][1]] for s in seeds])
-            for k in parts[0].health
-        },
-        posterior=_merged_posterior([place[s] for s in seeds]),
-        compile_s=sum(p.compile_s for p in parts),
-        run_s=sum(p.run_s for p in parts),
-        provenance={**parts[0].provenance, "parts": [dict(p.provenance) for p in parts]},
-    )
-
-
-def _merged_posterior(chains: list[tuple[AgentResult, int]]) -> PosteriorAlong | None:
-    """The measures of these chains, (result, place in it) each, at all their rounds together."""
-    found = [result.posterior for result, _ in chains if result.posterior is not None]
-    if not found:
-        return None
-    rounds = np.unique(np.concatenate([one.rounds for one in found]))
-    names = dict.fromkeys(name for one in found for name in one.value)
-    parts = {}
-    for part in ("value", "expected", "error"):
-        parts[part] = {name: np.full((len(chains), len(rounds)), np.nan) for name in names}
-        for row, (result, place) in enumerate(chains):
-            if result.posterior is not None:
-                where = np.searchsorted(rounds, result.posterior.rounds)
-                for name, values in getattr(result.posterior, part).items():
-                    parts[part][name][row, where] = values[place]
-    return PosteriorAlong(rounds=rounds, **parts)
 
 
 def _is_cell(name: str) -> bool:
@@ -264,42 +53,6 @@ def _entry(cell_id: str, content: bytes) -> dict[str, Any]:
         "sha256": hashlib.sha256(content).hexdigest(),
         "bytes": len(content),
     }
-
-
-def _open(cell_id: str, content: bytes, checksum: str | None) -> tuple[pa.Table, AgentResult]:
-    """What a cell's file holds; a `ValueError` when it is not what was written."""
-    if checksum is not None and hashlib.sha256(content).hexdigest() != checksum:
-        raise ValueError("its checksum is another")
-    try:
-        table = read_parquet(content)
-        check_name(cell_id, table)
-        return table, from_table(table)
-    except MemoryError:
-        raise
-    except Exception as error:  # of files that others wrote anything may be wrong
-        known = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
-        raise ValueError(str(error) if known else "it is no such file") from error
-
-
-def _newest_code(found: dict[str, AgentResult]) -> tuple[dict[str, AgentResult], list[str]]:
-    """Of each agent on a testbed the runs by the newest code, and of which there are others.
-
-    Only plug-ins have code that changes from one run to the next.
-    """
-    newest: dict[tuple[str, str], tuple[str, str]] = {}
-
-    def code_of(result: AgentResult) -> str:
-        return json.dumps(result.provenance.get("code"), sort_keys=True)
-
-    outdated = set()
-    for r in found.values():
-        which, mine = (r.testbed, r.agent), (str(r.provenance.get("started")), code_of(r))
-        best = newest.setdefault(which, mine)
-        newest[which] = max(best, mine)
-        if best[1] != mine[1]:
-            outdated.add(f"{r.agent} on {r.testbed}")
-    kept = {i: r for i, r in found.items() if newest[r.testbed, r.agent][1] == code_of(r)}
-    return kept, sorted(outdated)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -358,14 +111,19 @@ class Store:
     """
 
     def __init__(
-        self, path: str | Path | Any, *, create: bool = True, notify: Callable[[str], None] = say
+        self,
+        path: str | Path | Any,
+        *,
+        create: bool = True,
+        notify: Callable[[str], None] = print_notice,
     ) -> None:
         self.path = parse_path(path, "folder")
         self.notify = notify
         self.cells_folder = self.path / "cells"
         self.work_folder = self.path / "work"
         self.manifest = self.path / "manifest.jsonl"
-        self.lock = atomic.Lock(self.path / "work" / "store.lock")
+        self.lock = Lock(self.path / "work" / "store.lock")
+        complete_parts(self.path)
         with atomic.reading(self.path):
             is_store = self._is_store()
             if not is_store and (not create or self._is_something_else()):
@@ -456,7 +214,7 @@ class Store:
 
     def read(self, cell_id: str, checksum: str | None = None) -> AgentResult:
         """One cell's results; a `ValueError` when the file is not what was written."""
-        return _open(cell_id, self.file(cell_id).read_bytes(), checksum)[1]
+        return open_cell(cell_id, self.file(cell_id).read_bytes(), checksum)[1]
 
     def _is_sound(self, cell_id: str) -> bool:
         try:
@@ -481,7 +239,7 @@ class Store:
                 content = file.read_bytes()
             try:
                 if cell_id not in entries:
-                    _open(cell_id, content, None)
+                    open_cell(cell_id, content, None)
                     unlisted.append(_entry(cell_id, content))
                 elif hashlib.sha256(content).hexdigest() != entries[cell_id]["sha256"]:
                     raise ValueError("its checksum is another")
@@ -547,7 +305,7 @@ class Store:
         """
         reading = self.look(cells)
         if cells is None:
-            kept, outdated = _newest_code(reading.found)
+            kept, outdated = newest_code(reading.found)
             reading = dataclasses.replace(reading, found=kept, outdated=tuple(outdated))
         self.tell(reading)
         found = list(reading.found.values())
@@ -567,4 +325,4 @@ class Store:
             for cell, _ in self.done(cells)
         ]
         # Files of earlier versions lack columns, which are null here.
-        return pa.concat_tables([SCHEMA.empty_table(), *parts], promote_options="default")
+        return pa.concat_tables([cell_schema().empty_table(), *parts], promote_options="default")

@@ -1,4 +1,4 @@
-"""A process that runs batches for `feelgood study`: one JSON message a line, in and out.
+"""A process that runs batches for `feelgood study`: one JSON message per line, in and out.
 
 Arguments: its number among the workers, and how many there are.
 
@@ -41,12 +41,12 @@ def _messages(channel: TextIO) -> Any:
 
 
 def _run(message: dict[str, Any], send: Any) -> None:
-    from feelgood.studies.batches import Batch, batch_folder
+    from feelgood.studies.batches import CellBatch, batch_folder
     from feelgood.studies.checkpoints import FolderCheckpoints
     from feelgood.studies.execute import execute
     from feelgood.studies.store import Store
 
-    batch = Batch.from_json(message["batch"])
+    batch = CellBatch.from_json(message["batch"])
     store = Store(message["store"], create=False)
     folder = batch_folder(store, batch)
     pending, last = 0, time.monotonic()
@@ -94,7 +94,7 @@ def main() -> None:
 
     import feelgood  # noqa: F401  (fills the registries, and shows an import error early)
     from feelgood.core.errors import FeelgoodError
-    from feelgood.studies.engines.base import in_words
+    from feelgood.studies.engines.base import failure_in_words
 
     device = jax.devices()[0]
     if device.platform != "cpu" and all_cores:
@@ -121,7 +121,7 @@ def main() -> None:
         except Exception as error:
             if not isinstance(error, FeelgoodError):
                 traceback.print_exc()
-            send(failed=in_words(error))
+            send(failed=failure_in_words(error))
         else:
             send(done=True)
 

@@ -11,181 +11,26 @@ began), computed as such. In float32 the plain sums lose the digits that a Metro
 """
 
 import dataclasses
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.targets.bonus import Evaluator, FullPass, Theta, Value
-from feelgood.targets.history import (
-    Chunk,
-    PieceGrams,
-    Rows,
-    Stats,
-    contract,
-    frobenius,
-    played_scores,
-    random_piece,
-    total_of,
-    unless_lost,
-)
+from feelgood.targets.evaluators import Evaluator, FullPass
+from feelgood.targets.history import Chunk, contract, played_scores, total_of
+from feelgood.targets.losses import loss, loss_slope
+from feelgood.targets.observations import Data
+from feelgood.targets.random_batches import random_batch
+from feelgood.targets.sums import Stats, Theta, Value, frobenius
+from feelgood.targets.target import Evaluation, Force, Target
 
-#: When Hamiltonian trajectories feel the bonus' true force; see `Target.follow_surrogate`.
+#: When Hamiltonian trajectories feel the bonus' true force; see `follow_surrogate`.
 TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
-
-#: ∇L, or what stands for it, at a point.
-Force = Callable[[Theta], Theta]
-
-
-class Data(eqx.Module):
-    """What has been observed; `rows` and `grams` only where the energy or the kernel needs them."""
-
-    stats: Stats
-    rows: Rows | None
-    count: Int[Array, ""]
-    grams: PieceGrams | None = None
-
-    def unless_lost(self, theta: Theta) -> Theta:
-        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
-        rooms = [store.capacity for store in (self.rows, self.grams) if store is not None]
-        return unless_lost(theta, self.count, min(rooms)) if rooms else theta
-
-    def reserve(self, rounds: int) -> "Data":
-        """The same with room for at least `rounds`."""
-        rows, grams = self.rows, self.grams
-        return Data(
-            stats=self.stats,
-            rows=None if rows is None else rows.reserve(rounds),
-            count=self.count,
-            grams=None if grams is None else grams.reserve(rounds),
-        )
-
-    def add(
-        self,
-        context: Float[Array, "..."],
-        x: Float[Array, "dim *lanes"],
-        block: Float[Array, "blocks *lanes"],
-        arm: Int[Array, "*lanes"],
-        reward: Float[Array, "*lanes"],
-    ) -> "Data":
-        """One more round."""
-        rows, grams = self.rows, self.grams
-        return Data(
-            stats=self.stats.add(x, block, reward),
-            rows=None if rows is None else rows.add(context, x, arm, reward),
-            count=self.count + 1,
-            grams=None if grams is None else grams.add(x, block, self.count),
-        )
-
-
-class Evaluation(NamedTuple):
-    """Value and gradient of L at a point, and the evaluator's memo."""
-
-    value: Value
-    gradient: Theta
-    memo: Any
-
-
-class Landscape(eqx.Module):
-    """What a kernel sees: an energy bound to the data of one round, whatever the model.
-
-    θ has two mathematical axes, then lanes; `memo` is what evaluations carry along.
-    """
-
-    energy: eqx.AbstractVar[Any]
-    data: eqx.AbstractVar[Any]
-    frozen: eqx.AbstractVar[Theta | None]
-
-    @property
-    def uniforms(self) -> int:
-        """Uniform random numbers that one evaluation uses."""
-        return 0
-
-    def at(self, step: Int[Array, ""]) -> "Landscape":
-        """The landscape of one inner step: the same in all, unless batches are drawn."""
-        del step
-        return self
-
-    def begin(self, memo: Any, theta: Theta) -> Any:
-        """A round begins at `theta`."""
-        del theta
-        return memo
-
-    def end(self, memo: Any) -> Any:
-        """The round ends: what to keep of the memo."""
-        return memo
-
-    @abstractmethod
-    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
-        """L(θ) and ∇L(θ)."""
-
-    @abstractmethod
-    def value(
-        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
-    ) -> tuple[Value, Any]:
-        """L(θ) alone."""
-
-    @abstractmethod
-    def data_gradient(self, theta: Theta) -> Theta:
-        """The part of ∇L that batches estimate, and the prior's, over all data."""
-
-    @abstractmethod
-    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
-        """How much that part differs between two points, estimated from a batch.
-
-        Unbiased; the batch is a piece of the history, see `history.random_piece`.
-        """
-
-    @abstractmethod
-    def with_bonus(
-        self,
-        theta: Theta,
-        memo: Any,
-        luck: Float[Array, "draws *lanes"],
-        value: Value,
-        gradient: Theta,
-    ) -> Evaluation:
-        """Add the part of L that batches do not estimate."""
-
-    def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
-        """A trajectory along a cheap force, where `frozen` says that there is one."""
-        raise NotImplementedError
-
-    def value_or_bound(
-        self,
-        theta: Theta,
-        memo: Any,
-        luck: Float[Array, "draws *lanes"],
-        suffices: Callable[[Value], Bool[Array, "*lanes"]],
-    ) -> tuple[Value, Any]:
-        """L(θ), or a bound below it where that `suffices` and is cheaper."""
-        del suffices
-        return self.value(theta, memo, luck)
-
-
-def loss_slope(
-    likelihood: Likelihood, scores: Float[Array, "..."], rewards: Float[Array, "..."]
-) -> Float[Array, "..."]:
-    """∂ℓ/∂f."""
-    if likelihood == "squared":
-        return 2.0 * (scores - rewards)
-    return jax.nn.sigmoid(scores) - rewards
-
-
-def loss(
-    likelihood: Likelihood, scores: Float[Array, "..."], rewards: Float[Array, "..."]
-) -> Float[Array, "..."]:
-    """ℓ(f, r)."""
-    if likelihood == "squared":
-        return (scores - rewards) ** 2
-    return jax.nn.softplus(scores) - rewards * scores
 
 
 class Energy(eqx.Module):
@@ -250,7 +95,7 @@ class Energy(eqx.Module):
         return value, contract(weights, chunk.features)
 
 
-class Target(Landscape):
+class LinearModelTarget(Target):
     """L of a linear model bound to the data of one round."""
 
     energy: Energy
@@ -263,10 +108,12 @@ class Target(Landscape):
     true_force: Bool[Array, ""]
 
     @classmethod
-    def of(cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None) -> "Target":
+    def of(
+        cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None
+    ) -> "LinearModelTarget":
         """The target of this round; its value is 0 at `origin` but for the bonus."""
 
-        def with_gradient(gradient: Theta) -> Target:
+        def with_gradient(gradient: Theta) -> LinearModelTarget:
             return cls(
                 energy=energy,
                 data=data,
@@ -279,7 +126,7 @@ class Target(Landscape):
         blank = with_gradient(jnp.zeros_like(origin))
         return with_gradient(blank._quadratic_gradient(origin))
 
-    def at(self, step: Int[Array, ""]) -> "Target":
+    def at(self, step: Int[Array, ""]) -> "LinearModelTarget":
         if self.frozen is None:
             return self
         again = (step == 0) & (self.data.count % TRUE_FORCE_EVERY == 0)
@@ -326,8 +173,8 @@ class Target(Landscape):
 
         def true(theta: Theta) -> Theta:
             everything = FullPass(bonus=bonus.bonus, spec=bonus.spec)
-            no_luck = jnp.zeros((0, *theta.shape[2:]))
-            pull = bonus.bonus.lam * everything.evaluate((), rows, theta, no_luck)[1]
+            no_uniforms = jnp.zeros((0, *theta.shape[2:]))
+            pull = bonus.bonus.lam * everything.evaluate((), rows, theta, no_uniforms)[1]
             return self.data_gradient(theta) - pull
 
         def cheap(theta: Theta) -> Theta:
@@ -336,14 +183,14 @@ class Target(Landscape):
         # One choice a trajectory, not a step: an accelerator waits for the host at each.
         return lax.cond(self.true_force, lambda: trajectory(true), lambda: trajectory(cheap))
 
-    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+    def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
         energy, data = self.energy, self.data
-        piece, weight = random_piece(luck, data.count, size)
+        number, weight = random_batch(uniform, data.count, size)
         if data.grams is not None:  # the loss is quadratic: 2 Σ x xᵀ (θ − θ̃), whatever the rewards
-            change = 2.0 * lanes.matvec(data.grams.of(piece, data.count), theta - old)
+            change = 2.0 * lanes.matvec(data.grams.of(number, data.count), theta - old)
             return energy.eta * weight * change
         assert data.rows is not None
-        chunk = data.rows.piece(piece, size)
+        chunk = data.rows.batch(number, size)
         assert chunk.features is not None
         here, block = played_scores(energy.spec, theta, chunk.features, chunk.arms)
         there, _ = played_scores(energy.spec, old, chunk.features, chunk.arms)
@@ -371,7 +218,7 @@ class Target(Landscape):
         self,
         theta: Theta,
         memo: Any,
-        luck: Float[Array, "draws *lanes"],
+        uniform: Float[Array, "draws *lanes"],
         value: Value,
         gradient: Theta,
     ) -> Evaluation:
@@ -381,11 +228,11 @@ class Target(Landscape):
             return Evaluation(value, gradient, memo)
         assert self.data.rows is not None
         lam = bonus.bonus.lam
-        extra, slope, memo = bonus.evaluate(memo, self.data.rows, theta, luck)
+        extra, slope, memo = bonus.evaluate(memo, self.data.rows, theta, uniform)
         return Evaluation(value - lam * extra, gradient - lam * slope, memo)
 
     def value(
-        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+        self, theta: Theta, memo: Any, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
         """L(θ) alone."""
         value, _ = self._smooth(theta)
@@ -393,14 +240,14 @@ class Target(Landscape):
         if bonus is None:
             return value, memo
         assert self.data.rows is not None
-        extra, memo = bonus.value(memo, self.data.rows, theta, luck)
+        extra, memo = bonus.value(memo, self.data.rows, theta, uniform)
         return value - bonus.bonus.lam * extra, memo
 
     def value_or_bound(
         self,
         theta: Theta,
         memo: Any,
-        luck: Float[Array, "draws *lanes"],
+        uniform: Float[Array, "draws *lanes"],
         suffices: Callable[[Value], Bool[Array, "*lanes"]],
     ) -> tuple[Value, Any]:
         """L(θ), or in all lanes the energy without the bonus less the most that it can be.
@@ -417,7 +264,7 @@ class Target(Landscape):
             # To the compiler this point depends on the turn: the sum would otherwise be moved out
             # of the loop and be taken every time.
             here = jnp.where(done, 0.0, theta)
-            extra, memo = bonus.value(memo, rows, here, luck)
+            extra, memo = bonus.value(memo, rows, here, uniform)
             return jnp.ones((), bool), smooth - bonus.bonus.lam * extra, memo
 
         # A loop of at most one turn, not a conditional: its carry is updated in place.
@@ -425,6 +272,8 @@ class Target(Landscape):
         _, value, memo = lax.while_loop(lambda carry: ~carry[0], look, start)
         return value, memo
 
-    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
+    def evaluate(
+        self, theta: Theta, memo: Any, uniform: Float[Array, "draws *lanes"]
+    ) -> Evaluation:
         """L(θ) and ∇L(θ)."""
-        return self.with_bonus(theta, memo, luck, *self._smooth(theta))
+        return self.with_bonus(theta, memo, uniform, *self._smooth(theta))

@@ -22,8 +22,8 @@ def scores(
 def played(
     spec: Spec, context: Float[Array, "dim ..."], arm: Int[Array, "*lanes"]
 ) -> tuple[Float[Array, "dim *lanes"], Float[Array, "blocks *lanes"]]:
-    """The feature of the played arm and the parameter block it belongs to (one-hot)."""
-    hot = lanes.one_hot(arm, spec.arms)
+    """The feature of the played arm and the parameter block it belongs to (one-onehot)."""
+    onehot = lanes.one_hot(arm, spec.arms)
     if spec.shared:
-        return lanes.pick(jnp.swapaxes(context, 0, 1), hot[:, None]), jnp.ones_like(hot[:1])
-    return context, hot
+        return lanes.pick(jnp.swapaxes(context, 0, 1), onehot[:, None]), jnp.ones_like(onehot[:1])
+    return context, onehot

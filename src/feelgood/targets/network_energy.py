@@ -16,11 +16,14 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Likelihood, Number
 from feelgood.numerics import lanes
-from feelgood.targets.bonus import FeelGood, Theta, Value, best_arm
-from feelgood.targets.energy import Evaluation, Landscape, loss, loss_slope
-from feelgood.targets.history import random_piece
+from feelgood.targets.best_arms import best_arm
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.networks import Network
+from feelgood.targets.random_batches import random_batch
 from feelgood.targets.replay import Batch, Replay, tree_slice
+from feelgood.targets.sums import Theta, Value
+from feelgood.targets.target import Evaluation, Target
 
 Vector = Float[Array, " parameters"]
 
@@ -37,12 +40,12 @@ class NetworkEnergy(eqx.Module):
     def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
         """Σ count · [η ℓ − λ φ(max)] over the rows of a batch, and its gradient."""
         weights = self.network.split(theta)
-        hot = lanes.one_hot(batch.arms, self.network.spec.arms).T
+        onehot = lanes.one_hot(batch.arms, self.network.spec.arms).T
         # Without a bonus only the played arm's score is needed beyond the first layer.
         scores, tape = self.network.forward(
-            weights, batch.contexts, hot if self.bonus is None else None
+            weights, batch.contexts, onehot if self.bonus is None else None
         )
-        played = scores[:, 0] if self.bonus is None else jnp.sum(scores * hot, axis=1)
+        played = scores[:, 0] if self.bonus is None else jnp.sum(scores * onehot, axis=1)
         value = self.eta * loss(self.likelihood, played, batch.rewards)
         slope = self.eta * loss_slope(self.likelihood, played, batch.rewards)
         if self.bonus is None:
@@ -52,18 +55,18 @@ class NetworkEnergy(eqx.Module):
             value = value - self.bonus.lam * self.bonus.phi(best)
             gain = self.bonus.lam * self.bonus.slope(best)
             slopes = (
-                hot * (slope * batch.counts)[:, None] - winner.T * (gain * batch.counts)[:, None]
+                onehot * (slope * batch.counts)[:, None] - winner.T * (gain * batch.counts)[:, None]
             )
         return jnp.sum(value * batch.counts), self.network.backward(weights, tape, slopes)
 
 
 class Memory(eqx.Module):
-    """The data of a network's landscape, under the name that kernels know."""
+    """The data of a network's target, under the name that kernels know."""
 
     rows: Replay
 
 
-class NetworkLandscape(Landscape):
+class NetworkTarget(Target):
     """L of a network bound to the data of one round; θ is a column [parameters, 1].
 
     With `batches`, step i sees an estimate of L from rows i·B to (i + 1)·B of it; otherwise every
@@ -76,11 +79,11 @@ class NetworkLandscape(Landscape):
     size: int = eqx.field(static=True, default=0)
     frozen: None = None
 
-    def at(self, step: Int[Array, ""]) -> "NetworkLandscape":
+    def at(self, step: Int[Array, ""]) -> "NetworkTarget":
         if self.batches is None:
             return self
         batch = tree_slice(self.batches, step * self.size, self.size)
-        return NetworkLandscape(energy=self.energy, data=self.data, batches=batch, size=self.size)
+        return NetworkTarget(energy=self.energy, data=self.data, batches=batch, size=self.size)
 
     def _with_prior(self, theta: Theta, value: Value, gradient: Vector) -> tuple[Value, Theta]:
         rho = self.energy.rho
@@ -90,8 +93,10 @@ class NetworkLandscape(Landscape):
         value, gradient = self.data.rows.total(self.energy.data_term, theta[:, 0])
         return self._with_prior(theta, value, gradient)
 
-    def evaluate(self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]) -> Evaluation:
-        del luck
+    def evaluate(
+        self, theta: Theta, memo: Any, uniform: Float[Array, "draws *lanes"]
+    ) -> Evaluation:
+        del uniform
         if self.batches is None:
             return Evaluation(*self._everything(theta), memo)
         value, gradient = self.energy.data_term(self.batches, theta[:, 0])
@@ -99,17 +104,17 @@ class NetworkLandscape(Landscape):
         return Evaluation(*self._with_prior(theta, scale * value, scale * gradient), memo)
 
     def value(
-        self, theta: Theta, memo: Any, luck: Float[Array, "draws *lanes"]
+        self, theta: Theta, memo: Any, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
-        return self.evaluate(theta, memo, luck).value, memo
+        return self.evaluate(theta, memo, uniform).value, memo
 
     def data_gradient(self, theta: Theta) -> Theta:
         return self._everything(theta)[1]
 
-    def batch_change(self, theta: Theta, old: Theta, luck: Value, size: int) -> Theta:
+    def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
         """Of loss and bonus both: the network's bonus is estimated from the batch, too."""
-        piece, weight = random_piece(luck, self.data.rows.filled, size)
-        batch = self.data.rows.piece(piece, size)
+        number, weight = random_batch(uniform, self.data.rows.filled, size)
+        batch = self.data.rows.batch(number, size)
         here = self.energy.data_term(batch, theta[:, 0])[1]
         there = self.energy.data_term(batch, old[:, 0])[1]
         return weight * (here - there)[:, None]
@@ -118,10 +123,10 @@ class NetworkLandscape(Landscape):
         self,
         theta: Theta,
         memo: Any,
-        luck: Float[Array, "draws *lanes"],
+        uniform: Float[Array, "draws *lanes"],
         value: Value,
         gradient: Theta,
     ) -> Evaluation:
         """The bonus is in the batches already."""
-        del theta, luck
+        del theta, uniform
         return Evaluation(value, gradient, memo)

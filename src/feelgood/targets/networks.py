@@ -22,7 +22,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.settings import setting
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.lanes import AnyKey
+from feelgood.numerics.keys import AnyKey
 
 Activation = Literal["relu", "leaky"]
 #: Slope of the leaky ReLU below 0.
@@ -161,7 +161,7 @@ class Network(eqx.Module):
         rows: Float[Array, "rows ... width"],
         played: Float[Array, "rows all_arms"] | None = None,
     ) -> tuple[Float[Array, "rows arms"], Tape]:
-        """f of all arms, or of the played one (one-hot) alone: then `arms` is 1.
+        """f of all arms, or of the played one (one-onehot) alone: then `arms` is 1.
 
         `rows` are contexts as `row` makes them: [rows, width], or [rows, arms, width] where each
         arm shows its own.
@@ -296,12 +296,12 @@ class Network(eqx.Module):
         return total + factors.last**2 @ weights.output
 
     def squared_gradient(
-        self, factors: Factors, hot: Float[Array, " all_arms"]
+        self, factors: Factors, onehot: Float[Array, " all_arms"]
     ) -> Float[Array, " parameters"]:
-        """(∂f/∂θ_i)² of one arm (one-hot), for every parameter."""
-        inputs = [hot @ part**2 for part in factors.inputs]
-        deltas = [hot @ part**2 for part in factors.deltas]
-        block = jnp.ones(1) if self.spec.shared else hot
+        """(∂f/∂θ_i)² of one arm (one-onehot), for every parameter."""
+        inputs = [onehot @ part**2 for part in factors.inputs]
+        deltas = [onehot @ part**2 for part in factors.deltas]
+        block = jnp.ones(1) if self.spec.shared else onehot
         first = inputs[0][:, None, None] * block[:, None] * deltas[0]
         return self.join(
             Weights(
@@ -311,6 +311,6 @@ class Network(eqx.Module):
                     for before, delta in zip(inputs[1:], deltas[1:], strict=True)
                 ),
                 biases=tuple(deltas),
-                output=hot @ factors.last**2,
+                output=onehot @ factors.last**2,
             )
         )

@@ -14,17 +14,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.numerics.lanes import Common
-from feelgood.targets.history import (
-    SMALLEST_ROOM,
-    is_full,
-    on_accelerator,
-    piece_window,
-    sizes_up_to,
-    smallest_size,
-    unless_lost,
-)
+from feelgood.numerics.lanes import Unbatched
 from feelgood.targets.networks import Network
+from feelgood.targets.random_batches import batch_window
+from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size, unless_lost
 
 
 class Batch(NamedTuple):
@@ -42,7 +35,9 @@ class Replay(eqx.Module):
     contexts: Float[Array, "room ... width"]
     arms: Int[Array, " room"]
     rewards: Float[Array, " room"]
-    common: Common
+    unbatched: Unbatched
+    #: Whether sums read the whole store under a mask; see `Layout`.
+    reads_all: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def empty(cls, network: Network) -> "Replay":
@@ -52,13 +47,14 @@ class Replay(eqx.Module):
             contexts=jnp.zeros((SMALLEST_ROOM, *like.shape)),
             arms=jnp.zeros(SMALLEST_ROOM, jnp.int32),
             rewards=jnp.zeros(SMALLEST_ROOM),
-            common=Common(jnp.zeros((), jnp.int32)),
+            unbatched=Unbatched(jnp.zeros((), jnp.int32)),
+            reads_all=network.spec.layout.reads_all,
         )
 
     @property
     def filled(self) -> Int[Array, ""]:
         """Rounds so far."""
-        return self.common.value
+        return self.unbatched.value
 
     @property
     def capacity(self) -> int:
@@ -76,7 +72,8 @@ class Replay(eqx.Module):
         def grow(x: Array) -> Array:
             return jnp.pad(x, [(0, extra)] + [(0, 0)] * (x.ndim - 1))
 
-        return Replay(grow(self.contexts), grow(self.arms), grow(self.rewards), self.common)
+        stored = (grow(self.contexts), grow(self.arms), grow(self.rewards))
+        return Replay(*stored, unbatched=self.unbatched, reads_all=self.reads_all)
 
     def add(
         self,
@@ -95,7 +92,8 @@ class Replay(eqx.Module):
             contexts=put(self.contexts, row),
             arms=put(self.arms, arm),
             rewards=put(self.rewards, reward),
-            common=Common(self.filled + 1),
+            unbatched=Unbatched(self.filled + 1),
+            reads_all=self.reads_all,
         )
 
     def gather(self, index: Int[Array, " rows"]) -> Batch:
@@ -107,9 +105,9 @@ class Replay(eqx.Module):
             counts=jnp.ones(index.shape),
         )
 
-    def piece(self, number: Int[Array, ""], size: int) -> Batch:
-        """A piece of the history, see `random_piece`; rounds read beside it count 0."""
-        first, counts = piece_window(number, self.filled, size, self.capacity)
+    def batch(self, number: Int[Array, ""], size: int) -> Batch:
+        """A batch of the history, see `random_batch`; rounds read beside it count 0."""
+        first, counts = batch_window(number, self.filled, size, self.capacity)
 
         def take(store: Array) -> Array:
             return lax.dynamic_slice_in_dim(store, first, len(counts))
@@ -133,11 +131,11 @@ class Replay(eqx.Module):
     def total(self, function: Callable[[Batch, Any], Any], argument: Any) -> Any:
         """Σ over all rounds of a function of a batch that sums over its own rounds.
 
-        Reads the filled part only: a branch a size. On an accelerator, where choosing a branch
-        means waiting for the host, it reads to the capacity, which grows along the run.
+        Reads the filled part only, by one branch per size; or the whole store, where the layout
+        says so.
         """
         room = self.capacity
-        if on_accelerator():
+        if self.reads_all:
             return function(self.first(room), argument)
         sizes = sizes_up_to(room)
 

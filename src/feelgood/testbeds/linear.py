@@ -7,22 +7,22 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.protocols import Testbed
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import Testbed
 from feelgood.numerics import generator, lanes
 from feelgood.testbeds.naming import register_numbered
 
 
 class LinearState(NamedTuple):
-    """The true parameters, one column an arm."""
+    """The true parameters, one column per arm."""
 
     theta: Float[Array, "dim arms"]
 
 
 @register_numbered("linear", "parameters", ("linear-20", "linear-40"))
 class Linear(Testbed):
-    """Linear rewards: Gaussian contexts, one parameter block an arm, Gaussian noise.
+    """Linear rewards: Gaussian contexts, one parameter block per arm, Gaussian noise.
 
     θ* ~ N(0, I) of length `parameters`, split evenly over the arms; x_t ~ N(0, scale² I);
     the reward of arm a is N(θ*_a · x_t, noise²). The block feature x ⊗ e_a is never built.

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.core.protocols import Testbed
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import Testbed
 from feelgood.numerics import lanes
 from feelgood.testbeds.naming import register_numbered
 

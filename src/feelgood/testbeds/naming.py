@@ -4,15 +4,26 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from feelgood.core.protocols import TESTBEDS, Testbed
+from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import settings_of
+from feelgood.core.testbed import TESTBEDS, Testbed
+
+
+def _plain(number: str) -> str:
+    """A number without the zeros that say nothing: 20 for 020, 0.5 for 0.50."""
+    whole, _, fraction = number.partition(".")
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    return f"{whole}.{fraction}" if fraction else whole
 
 
 def register_numbered(
     prefix: str, field: str, examples: tuple[str, ...]
 ) -> Callable[[type[Testbed]], type[Testbed]]:
-    """Register a testbed class under `prefix-NUMBER`, where the number sets the field `field`."""
+    """Register a testbed class under `prefix-NUMBER`, where the number sets the field `field`.
+
+    A testbed has one name: `linear-020` and `wheel-0.50` are refused.
+    """
     pattern = re.compile(rf"{prefix}-(\d+(?:\.\d+)?)", re.ASCII)
 
     def decorate(cls: type[Testbed]) -> type[Testbed]:
@@ -24,6 +35,9 @@ def register_numbered(
             match = pattern.fullmatch(name)
             if match is None:
                 return None
+            plain = f"{prefix}-{_plain(match.group(1))}"
+            if name != plain:
+                raise FeelgoodError(f"unknown testbed {shown(name)}: did you mean {shown(plain)}?")
 
             def make(values: Any) -> Testbed:
                 number = declared[field].check(name, field, match.group(1))

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.core.protocols import TESTBEDS, Testbed
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import TESTBEDS, Testbed
 from feelgood.numerics import generator, lanes
 
 
 class PlantedState(NamedTuple):
-    """The true parameters, one column an arm."""
+    """The true parameters, one column per arm."""
 
     theta: Float[Array, "dim arms"]
 
@@ -22,8 +22,8 @@ class PlantedState(NamedTuple):
 class Planted(Testbed):
     """Linear rewards with correlated contexts: posteriors are tilted ellipses.
 
-    θ*_a ~ N(0, I); the context is standard normal, then its first coordinate is multiplied by 1.7
-    and its second becomes 0.55 × itself + 0.6 × the first; the reward of arm a is
+    θ*_a ~ N(0, I). The context is standard normal; then its first coordinate is multiplied by 1.7,
+    and its second becomes 0.55 × itself + 0.6 × the first. The reward of arm a is
     N(θ*_a · x, noise²).
     """
 

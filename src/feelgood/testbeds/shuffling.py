@@ -1,7 +1,7 @@
 """A shuffle of any number of rows that is computed, not stored.
 
 Row t of a shuffled dataset is wanted inside a compiled program, for many seeds at once. Stored
-orders would cost a sort and N numbers a seed (232 MB for 100 seeds of covertype). Instead each
+orders would cost a sort and N numbers per seed (232 MB for 100 seeds of covertype). Instead each
 round's row is computed by a small keyed bijection of 0 … N − 1.
 """
 
@@ -32,7 +32,7 @@ def shuffled_row(order: UInt32[Array, " words"], t: Int[Array, ""], rows: int) -
     """The row of round `t`: each pass over the rows meets every one once, in its own order.
 
     A place is written as two digits in base ⌈√rows⌉ and goes through a Feistel network, which is
-    a bijection whatever its keys; a result past the last row goes through it again (Black and
+    a bijection whatever its keys. A result past the last row goes through it again (Black and
     Rogaway, Ciphers with Arbitrary Finite Domains, 2002). For many bases such a network makes
     even permutations only, so half of the shuffles exchange the first two places before.
     """

@@ -4,21 +4,21 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.core.protocols import Testbed
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
+from feelgood.core.testbed import Testbed
 from feelgood.numerics import generator
 from feelgood.testbeds.naming import register_numbered
 
 
 @register_numbered("wheel", "delta", ("wheel-0.01", "wheel-0.1", "wheel-0.5", "wheel-0.99"))
 class Wheel(Testbed):
-    """Wheel: a safe arm everywhere, one rich arm a quadrant outside the radius δ.
+    """Wheel: a safe arm everywhere, one rich arm per quadrant outside the radius δ.
 
     Contexts are uniform in the unit disc. Arm 0 pays μ₁ everywhere. Arms 1 to 4 pay μ₂, except
     that where ‖x‖ > δ the arm of x's quadrant (counted clockwise from x₁, x₂ > 0) pays μ₃. All
     rewards have Gaussian noise. Closed forms per round: the best arm's mean is
-    δ² μ₁ + (1 − δ²) μ₃, so "always arm 0" regrets (1 − δ²)(μ₃ − μ₁) and a uniform agent
+    δ² μ₁ + (1 − δ²) μ₃. So "always arm 0" regrets (1 − δ²)(μ₃ − μ₁), and a uniform agent
     0.8 δ² (μ₁ − μ₂) + (1 − δ²)(μ₃ − (μ₁ + 3μ₂ + μ₃)/5).
     """
 

@@ -7,27 +7,24 @@ from typing import Literal
 import altair as alt
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import (
-    Chart,
-    Rows,
-    Style,
-    figures,
-    number_axis,
-    panels,
-    regret_interval,
-)
+from feelgood.report.aggregates import regret_interval
+from feelgood.report.axes import number_axis
+from feelgood.report.chain_costs import chain_cost
+from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
+from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, name_series
-from feelgood.stats.statistics import compute_of
+from feelgood.report.style import Style, panels
 
-Cost = Literal["gradients", "seconds"]
-COSTS: Mapping[Cost, str] = {
+CostName = Literal["gradients", "seconds"]
+COST_AXES: Mapping[CostName, str] = {
     "gradients": "gradient evaluations of a chain, logarithmic",
     "seconds": "seconds of a chain (its share of the run), logarithmic",
 }
 
 
-def regret_against_compute(results: Sequence[AgentResult], cost: Cost = "gradients") -> Chart:
+def regret_against_compute(results: Sequence[AgentResult], cost: CostName = "gradients") -> Chart:
     """Mean final regret against what a chain cost: lower left is better."""
     series = name_series(results)
     if not any(cost_rows(s, cost) for s in series):
@@ -35,9 +32,9 @@ def regret_against_compute(results: Sequence[AgentResult], cost: Cost = "gradien
     return panels(results, lambda s, style: compute_panel(s, style, cost))
 
 
-def cost_rows(series: Series, cost: Cost) -> Rows:
+def cost_rows(series: Series, cost: CostName) -> ChartRows:
     """One row with cost and regret, or none where either is not known."""
-    spent = getattr(compute_of(series.result), cost)
+    spent = getattr(chain_cost(series.result), cost)
     estimate = regret_interval(series.result)
     if spent is None or not spent > 0 or not estimate.value > 0:
         return []
@@ -45,21 +42,21 @@ def cost_rows(series: Series, cost: Cost) -> Rows:
     return [
         {
             "series": series.label,
-            "cost": figures(spent),
-            "mean": figures(estimate.value),
-            "low": figures(max(low, estimate.value / 10)),
-            "high": figures(high),
+            "cost": rounded(spent),
+            "mean": rounded(estimate.value),
+            "low": rounded(max(low, estimate.value / 10)),
+            "high": rounded(high),
         }
     ]
 
 
-def compute_panel(series: Sequence[Series], style: Style, cost: Cost) -> alt.LayerChart:
+def compute_panel(series: Sequence[Series], style: Style, cost: CostName) -> alt.LayerChart:
     """One testbed's costs and regrets."""
     name = f"compute {cost}"
     rows = style.rows(name, lambda: [row for s in series for row in cost_rows(s, cost)])
     base = style.data(name, rows)
     log = alt.Scale(type="log", nice=False, padding=16)
-    x = alt.X("cost:Q", title=COSTS[cost], scale=log, axis=number_axis(form="~s"))
+    x = alt.X("cost:Q", title=COST_AXES[cost], scale=log, axis=number_axis(form="~s"))
     title = "mean final regret, logarithmic"
     axis = number_axis([row["mean"] for row in rows])
     rules = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
@@ -77,3 +74,38 @@ def compute_panel(series: Sequence[Series], style: Style, cost: Cost) -> alt.Lay
         ],
     )
     return style.panel(rules, dots)
+
+
+def _on_page(problem: PageProblem) -> list[PageChart]:
+    variants: dict[str, Chart] = {
+        cost: compute_panel(problem.series, problem.style, cost)
+        for cost in COST_AXES
+        if any(cost_rows(s, cost) for s in problem.series)
+    }
+    return [PageChart(f"Regret against compute on {problem.name}", variants)] if variants else []
+
+
+register_chart(
+    ChartKind(
+        name="compute",
+        section=Section(
+            "compute",
+            "Regret against compute",
+            "What a chain cost and what it reached: lower left is better. Agents in closed form "
+            "evaluate no gradients.",
+            (
+                {
+                    "name": "cost",
+                    "label": "Cost",
+                    "options": [
+                        {"key": "gradients", "label": "Gradient evaluations"},
+                        {"key": "seconds", "label": "Seconds"},
+                    ],
+                },
+            ),
+            place=80,
+        ),
+        draw=regret_against_compute,
+        on_page=_on_page,
+    )
+)

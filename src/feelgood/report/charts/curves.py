@@ -1,31 +1,30 @@
 """Mean cumulative regret along the run, with a band over seeds."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import altair as alt
 import numpy as np
 
+from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import (
-    PICKS,
-    Chart,
-    Rows,
-    Style,
-    column_means,
-    column_quantiles,
-    figures,
-    highlight,
-    near_tooltip,
-    number_axis,
-    panels,
-    std_of,
-    thin,
-    value_scale,
+from feelgood.report.aggregates import PICKS, column_means, column_quantiles, std_of, thin
+from feelgood.report.axes import near_tooltip, number_axis, value_scale
+from feelgood.report.chart_kinds import (
+    ALL_BANDS,
+    WHOLE_AXIS,
+    ChartKind,
+    PageChart,
+    PageProblem,
+    Section,
+    register_chart,
 )
+from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, one_curve
+from feelgood.report.style import Style, highlight, panels
 
 Band = Literal["quantile", "std"]
+BAND_NAMES: tuple[str, ...] = get_args(Band)
 
 
 def regret_curves(
@@ -62,7 +61,6 @@ def curves_panel(
     scale = style.values(log_y)
     y = alt.Y("mean:Q", title=title, scale=scale, axis=number_axis(means))
     pick, opacity = highlight(style)
-    bands = "10 to 90 % of seeds" if band == "quantile" else "mean ± std"
     areas = (
         style.bands(base)
         .mark_area(opacity=0.15 if style.switch else 0.1, interpolate="monotone", clip=style.switch)
@@ -71,33 +69,7 @@ def curves_panel(
     lines = base.mark_line(strokeWidth=2, interpolate="monotone", clip=True).encode(
         x=x, y=y, color=style.colour(), strokeDash=style.dash(), opacity=opacity
     )
-    hover = alt.selection_point(
-        name=f"hover_{style.panel_number}",
-        nearest=True,
-        on="pointerover",
-        clear="pointerout",
-        empty=False,
-    )
-    dots = (
-        style.inside(base.transform_filter("datum.pick"), "mean")
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=x,
-            y=y,
-            color=style.colour(),
-            opacity=alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)),
-            tooltip=near_tooltip(
-                {
-                    "agent": "d.agent",
-                    "round": "format(d.round, ',d')",
-                    "mean regret": "format(d.mean, ',.4~g')",
-                    bands: "format(d.low, ',.4~g') + ' to ' + format(d.high, ',.4~g')",
-                    "chains": "d.seeds",
-                }
-            ),
-        )
-        .add_params(hover)
-    )
+    dots = _dots(style.inside(base.transform_filter("datum.pick"), "mean"), style, x, y, band)
     if pick is not None:
         lines = lines.add_params(pick)
     fields = {"value": "mean", "low": "low", "high": "high", "along": "round"}
@@ -110,7 +82,35 @@ def curves_panel(
     )
 
 
-def _rows(series: Sequence[Series], points: int, band: Band) -> Rows:
+def _dots(base: alt.Chart, style: Style, x: alt.X, y: alt.Y, band: Band) -> alt.Chart:
+    """Points that the pointer picks, with their numbers."""
+    bands = "10 to 90 % of seeds" if band == "quantile" else "mean ± std"
+    hover = alt.selection_point(
+        name=f"hover_{style.panel_number}",
+        nearest=True,
+        on="pointerover",
+        clear="pointerout",
+        empty=False,
+    )
+    dots = base.mark_point(filled=True, size=70).encode(
+        x=x,
+        y=y,
+        color=style.colour(),
+        opacity=alt.when(hover).then(alt.value(1)).otherwise(alt.value(0)),
+        tooltip=near_tooltip(
+            {
+                "agent": "d.agent",
+                "round": "format(d.round, ',d')",
+                "mean regret": "format(d.mean, ',.4~g')",
+                bands: "format(d.low, ',.4~g') + ' to ' + format(d.high, ',.4~g')",
+                "chains": "d.seeds",
+            }
+        ),
+    )
+    return dots.add_params(hover)
+
+
+def _rows(series: Sequence[Series], points: int, band: Band) -> ChartRows:
     """The rows of all curves; agents with one curve say so."""
     names = {label: " = ".join(same) for same in one_curve(series) for label in same}
     return [
@@ -120,7 +120,7 @@ def _rows(series: Sequence[Series], points: int, band: Band) -> Rows:
     ]
 
 
-def curve_rows(series: Series, points: int, band: Band) -> Rows:
+def curve_rows(series: Series, points: int, band: Band) -> ChartRows:
     """The mean and the band at `points` of the recorded rounds, the last among them."""
     r = series.result
     kept = thin(len(r.curve_rounds), points)
@@ -137,12 +137,43 @@ def curve_rows(series: Series, points: int, band: Band) -> Rows:
         {
             "series": series.label,
             "round": int(r.curve_rounds[kept[i]]),
-            "mean": figures(mean[i]),
-            "low": figures(low[i]),
-            "high": figures(high[i]),
+            "mean": rounded(mean[i]),
+            "low": rounded(low[i]),
+            "high": rounded(high[i]),
             "seeds": int(alive[i]),
             "pick": int(i in picked),
         }
         for i in range(len(kept))
         if alive[i]
     ]
+
+
+def _on_page(problem: PageProblem) -> list[PageChart]:
+    variants = {
+        key: curves_panel(problem.series, problem.style, log_x="x" in key, log_y="y" in key)
+        for key in ("", "x", "y", "x+y")
+    }
+    return [PageChart(f"Regret along the run on {problem.name}", variants)]
+
+
+register_chart(
+    ChartKind(
+        name="curves",
+        section=Section(
+            "curves",
+            "Regret along the run",
+            "Mean cumulative regret over seeds; lower is better. Every agent meets the same "
+            "contexts and the same noise. Point at a curve for its numbers and for the band that "
+            "holds 10 to 90 % of the seeds; click to keep it.",
+            (
+                {"name": "x", "label": "Log rounds"},
+                {"name": "y", "label": "Log regret"},
+                ALL_BANDS,
+                WHOLE_AXIS,
+            ),
+            place=10,
+        ),
+        draw=regret_curves,
+        on_page=_on_page,
+    )
+)

@@ -5,21 +5,21 @@ from collections.abc import Sequence
 import altair as alt
 import numpy as np
 
+from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import (
-    DOTS,
-    EXITS,
-    Chart,
-    Rows,
-    Style,
-    figures,
-    label_axis,
-    number_axis,
-    panels,
-    regret_interval,
-    thin,
+from feelgood.report.aggregates import DOTS, regret_interval, thin
+from feelgood.report.axes import label_axis, number_axis
+from feelgood.report.chart_kinds import (
+    WHOLE_AXIS,
+    ChartKind,
+    PageChart,
+    PageProblem,
+    Section,
+    register_chart,
 )
+from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, by_mean
+from feelgood.report.style import EXITS, Style, panels
 
 
 def final_intervals(results: Sequence[AgentResult], *, log_x: bool = False) -> Chart:
@@ -87,9 +87,9 @@ def final_panel(series: Sequence[Series], style: Style, log_x: bool = False) -> 
     return style.panel(*layers, height=alt.Step(24), values=fields)
 
 
-def _mean_rows(ranked: Sequence[Series]) -> Rows:
+def _mean_rows(ranked: Sequence[Series]) -> ChartRows:
     """One row per series: its mean with the interval."""
-    rows: Rows = []
+    rows: ChartRows = []
     for order, s in enumerate(ranked):
         estimate = regret_interval(s.result)
         if estimate.count == 0:
@@ -98,9 +98,9 @@ def _mean_rows(ranked: Sequence[Series]) -> Rows:
             {
                 "series": s.label,
                 "order": order,
-                "mean": figures(estimate.value),
-                "low": figures(estimate.low if estimate.count > 1 else estimate.value),
-                "high": figures(estimate.high if estimate.count > 1 else estimate.value),
+                "mean": rounded(estimate.value),
+                "low": rounded(estimate.low if estimate.count > 1 else estimate.value),
+                "high": rounded(estimate.high if estimate.count > 1 else estimate.value),
                 "seeds": estimate.count,
                 "diverged": estimate.dropped,
             }
@@ -108,13 +108,36 @@ def _mean_rows(ranked: Sequence[Series]) -> Rows:
     return rows
 
 
-def _seed_rows(ranked: Sequence[Series]) -> Rows:
+def _seed_rows(ranked: Sequence[Series]) -> ChartRows:
     """The regrets of some of the seeds of every series."""
-    rows: Rows = []
+    rows: ChartRows = []
     for order, s in enumerate(ranked):
         finite = np.sort(s.result.final_regret[np.isfinite(s.result.final_regret)])
         rows += [
-            {"series": s.label, "order": order, "regret": figures(v)}
+            {"series": s.label, "order": order, "regret": rounded(v)}
             for v in finite[thin(len(finite), DOTS)]
         ]
     return rows
+
+
+def _on_page(problem: PageProblem) -> list[PageChart]:
+    variants = {
+        key: final_panel(problem.series, problem.style, log_x=key == "x") for key in ("", "x")
+    }
+    return [PageChart(f"Final regret on {problem.name}", variants)]
+
+
+register_chart(
+    ChartKind(
+        name="final",
+        section=Section(
+            "final",
+            "Final regret",
+            "Mean over seeds with a 95 % bootstrap interval, and single seeds behind it.",
+            ({"name": "x", "label": "Log regret"}, WHOLE_AXIS),
+            place=20,
+        ),
+        draw=final_intervals,
+        on_page=_on_page,
+    )
+)

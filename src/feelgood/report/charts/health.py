@@ -8,22 +8,24 @@ import altair as alt
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
-from feelgood.report.drawing import (
-    Chart,
-    Rows,
-    Style,
-    column_means,
-    figures,
-    label_axis,
-    number_axis,
-    side_by_side,
-    thin,
-    wide,
+from feelgood.report.aggregates import column_means, thin
+from feelgood.report.axes import label_axis, number_axis, wide
+from feelgood.report.chart_kinds import (
+    ChartKind,
+    PageChart,
+    PageProblem,
+    Section,
+    measure_buttons,
+    register_chart,
 )
+from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, name_series, ordered_labels
+from feelgood.report.style import Style, side_by_side
 
-MEASURES = {
+#: What samplers record, and how charts call it.
+HEALTH_MEASURES = {
     "ess": "effective sample size of 200 draws",
     "acceptance": "acceptance probability",
     "gradients": "gradient evaluations a round",
@@ -46,7 +48,7 @@ def sampler_health(results: Sequence[AgentResult], measure: str | None = None) -
     return side_by_side(
         [
             health_panel([s for s in series if s.problem == problem], style, name).properties(
-                title=f"{problem}: {MEASURES.get(name, name)}"
+                title=f"{problem}: {HEALTH_MEASURES.get(name, name)}"
             )
             for problem in problems
             for name in chosen
@@ -55,17 +57,17 @@ def sampler_health(results: Sequence[AgentResult], measure: str | None = None) -
 
 
 def health_measures(series: Sequence[Series]) -> list[str]:
-    """What the samplers recorded, in the order of `MEASURES`, others after."""
+    """What the samplers recorded, in the order of `HEALTH_MEASURES`, others after."""
     found = {name for s in series for name in s.result.health}
     if any(np.isfinite(s.result.ess).any() for s in series):
         found.add("ess")
-    order = list(MEASURES)
+    order = list(HEALTH_MEASURES)
     return sorted(found, key=lambda n: (order.index(n) if n in order else len(order), n))
 
 
 def health_panel(series: Sequence[Series], style: Style, measure: str) -> alt.LayerChart:
     """One measure on one testbed: means over seeds along the run; ESS at its end, a bar each."""
-    title = MEASURES.get(measure, measure)
+    title = HEALTH_MEASURES.get(measure, measure)
     if measure == "ess":
         return _ess_panel(series, style, title)
     rows = style.rows(f"health {measure}", lambda: _rows(series, style.points, measure))
@@ -102,9 +104,9 @@ def health_panel(series: Sequence[Series], style: Style, measure: str) -> alt.La
     return style.panel(lines, *style.line_ends("round"), dots, values=fields)
 
 
-def _rows(series: Sequence[Series], points: int, measure: str) -> Rows:
+def _rows(series: Sequence[Series], points: int, measure: str) -> ChartRows:
     """Means over seeds along the run."""
-    rows: Rows = []
+    rows: ChartRows = []
     for s in series:
         values = s.result.health.get(measure)
         if values is None:
@@ -112,7 +114,7 @@ def _rows(series: Sequence[Series], points: int, measure: str) -> Rows:
         kept = thin(len(s.result.curve_rounds), points // 2)
         means = column_means(values[:, kept])
         rows += [
-            {"series": s.label, "round": int(s.result.curve_rounds[k]), "mean": figures(m)}
+            {"series": s.label, "round": int(s.result.curve_rounds[k]), "mean": rounded(m)}
             for k, m in zip(kept, means, strict=True)
             if math.isfinite(m)
         ]
@@ -143,9 +145,9 @@ def _ess_panel(series: Sequence[Series], style: Style, title: str) -> alt.LayerC
     return style.panel(rules, dots, height=alt.Step(24))
 
 
-def _ess_rows(series: Sequence[Series]) -> Rows:
+def _ess_rows(series: Sequence[Series]) -> ChartRows:
     """Median and spread over seeds, the largest first."""
-    rows: Rows = []
+    rows: ChartRows = []
     for s in series:
         finite = s.result.ess[np.isfinite(s.result.ess)]
         if len(finite):
@@ -153,10 +155,33 @@ def _ess_rows(series: Sequence[Series]) -> Rows:
             rows.append(
                 {
                     "series": s.label,
-                    "middle": figures(middle),
-                    "low": figures(low),
-                    "high": figures(high),
+                    "middle": rounded(middle),
+                    "low": rounded(low),
+                    "high": rounded(high),
                 }
             )
     rows.sort(key=lambda row: -row["middle"])
     return [{**row, "order": order} for order, row in enumerate(rows)]
+
+
+def _on_page(problem: PageProblem) -> list[PageChart]:
+    found = health_measures(problem.series)
+    variants = {name: health_panel(problem.series, problem.style, name) for name in found}
+    return [PageChart(f"Sampler health on {problem.name}", variants)] if variants else []
+
+
+register_chart(
+    ChartKind(
+        name="health",
+        section=Section(
+            "health",
+            "Sampler health",
+            "How the samplers did: means over seeds along the run, and how many independent draws "
+            "200 repeated ones are worth at its end. Agents without a sampler have no line.",
+            (measure_buttons({k: v[0].upper() + v[1:] for k, v in HEALTH_MEASURES.items()}),),
+            place=50,
+        ),
+        draw=sampler_health,
+        on_page=_on_page,
+    )
+)

@@ -5,10 +5,11 @@ studies, and the store is the same whichever engine fills it.
 """
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, Note, Progress
+from feelgood.studies.engines.base import Advanced, Engine, Event, Failed, Finished, Lost, Note
 from feelgood.studies.engines.local import LocalEngine
 
 __all__ = [
+    "Advanced",
     "Engine",
     "Event",
     "Failed",
@@ -16,7 +17,6 @@ __all__ = [
     "LocalEngine",
     "Lost",
     "Note",
-    "Progress",
     "make_engine",
 ]
 

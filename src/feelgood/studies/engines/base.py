@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.studies.batches import Batch
+from feelgood.studies.batches import CellBatch
 
 #: What stands before a worker's message, and in nothing that a program prints of itself.
 MARK = "\x1efeelgood\x1e"
@@ -15,11 +15,11 @@ MARK = "\x1efeelgood\x1e"
 class Event:
     """Something that happened to a batch."""
 
-    batch: Batch
+    batch: CellBatch
 
 
 @dataclasses.dataclass(frozen=True)
-class Progress(Event):
+class Advanced(Event):
     """So many more chain-rounds were played."""
 
     chain_rounds: int
@@ -51,9 +51,9 @@ class Lost(Event):
     reason: str
 
 
-def in_words(error: BaseException) -> str:
+def failure_in_words(error: BaseException) -> str:
     """Why a batch failed, in one line: a sentence where the reason is known."""
-    from feelgood.engine.memory import GIB, VARIABLE, memory_limit
+    from feelgood.engine.device import GIB, VARIABLE, memory_limit
 
     lines = str(error).strip().splitlines()
     if isinstance(error, FeelgoodError):
@@ -81,7 +81,7 @@ class Engine(ABC):
         """How many batches it can run at once."""
 
     @abstractmethod
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: CellBatch) -> None:
         """Run a batch; called only while fewer than `slots` are running."""
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Batches in processes on this machine: one a core, or one for the accelerator."""
+"""Batches in processes on this machine: one per core, or one for the accelerator."""
 
 import contextlib
 import dataclasses
@@ -13,21 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.engine.grouping import usable_cores
-from feelgood.studies.batches import Batch
+from feelgood.engine.device import usable_cores
+from feelgood.studies.batches import CellBatch
 from feelgood.studies.engines.base import (
     MARK,
+    Advanced,
     Engine,
     Event,
     Failed,
     Finished,
     Lost,
     Note,
-    Progress,
 )
 
 #: How often the first worker is started, when something kills it while it starts.
-STARTS = 3
+_STARTS = 3
 #: The share of an accelerator's memory that a process reserves, and how JAX is told another.
 _FRACTION, _USUAL_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION", 0.75
 
@@ -39,7 +39,7 @@ class _Worker:
     process: "subprocess.Popen[str]"
     #: Its number among the workers, which says which cores are its own.
     place: int
-    batch: Batch | None = None
+    batch: CellBatch | None = None
     listener: threading.Thread | None = None
 
 
@@ -56,7 +56,7 @@ class LocalEngine(Engine):
 
     def start(self, store: Path) -> str:
         self._store = store.resolve()
-        for _ in range(STARTS):
+        for _ in range(_STARTS):
             self._workers.append(self._spawn())
             worker, message = self._events.get()
             if message is not None and "hello" in message:
@@ -72,7 +72,7 @@ class LocalEngine(Engine):
                     "is above): try 'feelgood doctor'."
                 )
         raise FeelgoodError(
-            f"the worker process was ended by signal {-code} while it started, {STARTS} times: "
+            f"the worker process was ended by signal {-code} while it started, {_STARTS} times: "
             "see whether the machine has enough memory, and try 'feelgood doctor'."
         )
 
@@ -121,7 +121,7 @@ class LocalEngine(Engine):
             worker.process.stdin.close()
         self._events.put((worker, None))
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: CellBatch) -> None:
         worker = next((w for w in self._workers if w.batch is None), None)
         if worker is None:
             worker = self._spawn()
@@ -152,7 +152,7 @@ class LocalEngine(Engine):
                 code = worker.process.returncode
                 events.append(Lost(batch, f"its worker ended with code {code}"))
         elif batch is not None and message.get("progress"):
-            events.append(Progress(batch, message["progress"]))
+            events.append(Advanced(batch, message["progress"]))
         elif batch is not None and "note" in message:
             events.append(Note(batch, message["note"]))
         elif batch is not None and "done" in message:

@@ -8,13 +8,14 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from feelgood.core import atomic
 from feelgood.core.errors import FeelgoodError
-from feelgood.studies import atomic
-from feelgood.studies.batches import Batch, batch_folder
+from feelgood.studies.batches import CellBatch, batch_folder
+from feelgood.studies.cells import to_bytes
 from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, in_words
+from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, failure_in_words
 from feelgood.studies.execute import execute
-from feelgood.studies.store import Store, to_bytes
+from feelgood.studies.store import Store
 
 #: What Ray takes from the environment, once, when it is imported: a cluster of our own listens to
 #: this machine alone, and asks those who call for its token.
@@ -47,7 +48,7 @@ def _play(plan: dict[str, Any], folder: str, token: str, every: float) -> list[t
     Checkpoints go to the batch's folder in the store where this node sees the same folder (it
     then holds the driver's token), and to a folder of its own otherwise.
     """
-    batch = Batch.from_json(plan)
+    batch = CellBatch.from_json(plan)
     with contextlib.ExitStack() as stack:
         place = Path(folder)
         if not (place / token).exists():
@@ -64,7 +65,7 @@ class RayEngine(Engine):
     ) -> None:
         self._ray = _import_ray(own_cluster=address is None)
         self._workers, self._address, self._every = workers, address, checkpoint_every
-        self._running: dict[Any, Batch] = {}
+        self._running: dict[Any, CellBatch] = {}
         self._ours = False
         self._token = f"driver-{uuid.uuid4().hex}"
 
@@ -105,7 +106,7 @@ class RayEngine(Engine):
     def slots(self) -> int:
         return self._slots
 
-    def submit(self, batch: Batch) -> None:
+    def submit(self, batch: CellBatch) -> None:
         folder = batch_folder(self._store, batch)
         with atomic.reporting(folder / self._token):
             (folder / self._token).touch()
@@ -120,7 +121,7 @@ class RayEngine(Engine):
             try:
                 files = self._ray.get(task)
             except self._ray.exceptions.RayTaskError as error:
-                events.append(Failed(batch, in_words(error.cause or error)))
+                events.append(Failed(batch, failure_in_words(error.cause or error)))
             except self._ray.exceptions.RayError as error:
                 events.append(Lost(batch, f"its worker or node died ({type(error).__name__})"))
             else:

@@ -1,0 +1,138 @@
+"""The protocol of agents, and the table they register in.
+
+A round of one chain is always the same four calls, in a compiled run of many chains, in one live
+decision and in the analysis of a posterior:
+
+    state = policy.draw(noise, state)             # new parameters, if the agent draws any
+    arm = policy.choose(noise, state, context)
+    state = policy.update(state, context, arm, reward)
+    report = policy.report(state)
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from feelgood.core.registry import Registry
+from feelgood.core.spec import LinearTarget, Spec
+
+#: Random numbers that a call takes: a key, or so many standard normals; 0: none.
+Amount: TypeAlias = Literal["key"] | int
+
+
+class Needs(NamedTuple):
+    """The random numbers of one round.
+
+    Where an amount is a number, the engine draws those of many rounds at once and passes them on
+    as an array `[amount, *lanes]`. That is several times as fast as drawing a few in every round.
+    Where it is 0, the call gets None.
+    """
+
+    draw: Amount = 0
+    choose: Amount = "key"
+
+
+class Report(NamedTuple):
+    """What an agent says of its state."""
+
+    #: Whether the chain is sound. From the round on in which it is not, it counts as diverged.
+    finite: Bool[Array, "*lanes"]
+    #: Diagnostics of the latest round, recorded along the run.
+    health: dict[str, Float[Array, "*lanes"]] = {}  # noqa: RUF012  (nobody writes to it)
+    #: The parameters that the latest `draw` drew; None: the agent draws none.
+    parameters: Float[Array, "parameters *lanes"] | None = None
+
+
+class Hints(NamedTuple):
+    """What the engine may know of an agent to run it well, and the analysis to judge it.
+
+    No result depends on a hint, but for the agent's own word on its target.
+    """
+
+    #: "one": written for one chain, and lifted with `vmap`. "chains first": the same, and its
+    #: matrix products want the chains on the leading axis. "lanes": takes the lanes itself.
+    layout: Literal["one", "chains first", "lanes"] = "one"
+    #: Whether on a CPU each chain is best played by a program of its own.
+    alone: bool = False
+    #: Whether a round costs more with more room: where passes read the whole store, it grows.
+    grows: bool = False
+    #: Bytes that one chain takes besides its history, and per remembered round; None: the engine
+    #: estimates them from the state.
+    memory: tuple[int, int] | None = None
+    #: Whether repeated draws are independent of each other: there is no chain to diagnose.
+    exact_draws: bool = False
+    #: The law that the parameters should follow; None: the agent does not say.
+    target: LinearTarget | None = None
+    #: From the rewards' standard deviation and the prior's precision to the settings with which
+    #: the target is the exact posterior; None: the agent's own settings are right.
+    matched: Callable[[float, float], dict[str, float]] | None = None
+
+
+class Policy(eqx.Module):
+    """An agent: pure functions on a state that is a pytree of arrays.
+
+    `init`, `choose` and `update` are all that an agent needs. Arrays are those of one chain unless
+    `hints` says that the agent takes lanes; then every array may have a trailing axis of chains
+    (`feelgood.numerics.lanes`), which is `spec.lanes`.
+
+    Every float setting is an array leaf, so a sweep over settings is one compiled program.
+    """
+
+    @abstractmethod
+    def init(self, key: Any, spec: Spec) -> Any:
+        """The state before the first round."""
+
+    def draw(self, noise: Any, state: Any) -> Any:
+        """The state with newly drawn parameters; called at the start of every round.
+
+        It may be called again with the same data: draws are then repeated.
+        """
+        del noise
+        return state
+
+    @abstractmethod
+    def choose(self, noise: Any, state: Any, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
+        """The arm to play. One that does not exist says that the chain has diverged."""
+
+    @abstractmethod
+    def update(
+        self,
+        state: Any,
+        context: Float[Array, "..."],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> Any:
+        """Learn from one observed reward."""
+
+    def report(self, state: Any) -> Report:
+        """What the state looks like; by default it is sound while all its numbers are finite."""
+        numbers = [x for x in jax.tree.leaves(state) if eqx.is_inexact_array(x)]
+        finite = [jnp.all(jnp.isfinite(x)) for x in numbers]
+        return Report(finite=jnp.all(jnp.array([True, *finite])))
+
+    def reserve(self, state: Any, rounds: int) -> Any:
+        """The state with room for `rounds` observations; called between blocks of rounds."""
+        del rounds
+        return state
+
+    def noise(self, spec: Spec) -> Needs:
+        """The random numbers of a round; by default a key for `choose`, and one for `draw`.
+
+        All settings of a sweep share them, so they depend on no number setting.
+        """
+        del spec
+        draws = type(self).draw is not Policy.draw
+        return Needs(draw="key" if draws else 0)
+
+    def hints(self, spec: Spec) -> Hints:
+        """What helps to run and to judge the agent."""
+        del spec
+        return Hints()
+
+
+AGENTS: Registry[Policy] = Registry("agent", "feelgood.agents")

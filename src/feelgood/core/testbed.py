@@ -1,0 +1,77 @@
+"""The protocol of testbeds, and the table they register in."""
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int, Key
+
+from feelgood.core.registry import Registry
+from feelgood.core.spec import Number, Spec
+
+
+class Testbed(eqx.Module):
+    """A contextual bandit problem, written for one seed.
+
+    `init` draws what stays fixed in a run (the true parameters), `context` what an agent sees in
+    round `t`, `mean_rewards` the expected reward of every arm there, and `rewards` one noisy
+    reward of **every** arm: all agents then meet the same contexts and the same luck. The engine
+    lifts these functions over rounds and seeds.
+
+    The luck of a round may be one number for all its arms. Only one of the rewards is ever seen,
+    so no agent's law changes, and agents that play different arms are compared more closely.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """What results call it; a testbed that is built by its name is called by that."""
+        return type(self).__name__
+
+    @property
+    @abstractmethod
+    def spec(self) -> Spec:
+        """Shape of the problem."""
+
+    @property
+    @abstractmethod
+    def rounds(self) -> int:
+        """The usual horizon."""
+
+    @abstractmethod
+    def init(self, key: Key[Array, ""]) -> Any:
+        """What stays fixed in a run."""
+
+    @abstractmethod
+    def context(self, key: Key[Array, ""], state: Any, t: Int[Array, ""]) -> Float[Array, "..."]:
+        """The context of round `t`, of shape `spec.context_shape`."""
+
+    @abstractmethod
+    def mean_rewards(
+        self, state: Any, context: Float[Array, "..."], t: Int[Array, ""]
+    ) -> Float[Array, " arms"]:
+        """Expected reward of each arm in this context of round `t`."""
+
+    @abstractmethod
+    def rewards(
+        self, key: Key[Array, ""], state: Any, means: Float[Array, " arms"]
+    ) -> Float[Array, " arms"]:
+        """One noisy reward of each arm, given the expected ones."""
+
+    def truth(self, state: Any) -> Float[Array, "..."] | None:
+        """The true parameters θ of a linear model: `dim` numbers for every block of parameters.
+
+        An array of the state as it is there. A testbed that returns one says that the expected
+        reward of an arm is θ · x, or its logistic function where `spec.rewards` is "bernoulli".
+        None: no linear model is right here.
+        """
+        del state
+        return None
+
+    def reward_noise(self) -> Number | None:
+        """Standard deviation of the rewards' normal noise; None: their noise is something else."""
+        return None
+
+
+TESTBEDS: Registry[Testbed] = Registry("testbed", "feelgood.testbeds")

@@ -1,0 +1,243 @@
+"""One group of chains, from the first round to the last."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from feelgood.core.policy import Policy
+from feelgood.core.testbed import Testbed
+from feelgood.engine.compiling import BRIEFLY, ONCE, compiled
+from feelgood.engine.environment import Block, BlockMaker
+from feelgood.engine.loop import (
+    REPEATED_DRAWS,
+    Beginner,
+    NoiseMaker,
+    Played,
+    Player,
+    Playing,
+    Window,
+    strongly_typed,
+)
+from feelgood.engine.plan import Plan
+from feelgood.engine.resuming import Checkpoints, CheckpointsOfLayout
+from feelgood.engine.tally import Tally
+from feelgood.engine.watching import Measurements, Watch
+from feelgood.numerics.keys import LaneKeys, seed_array
+from feelgood.numerics.noise import RoundNoise
+from feelgood.stats.effective_sample_size import effective_sample_size
+
+#: A call into the compiled program aims at this long, so that progress and Ctrl-C are prompt.
+CALL_SECONDS = 0.4
+#: Rounds of the first call, before it is known how long one takes.
+FIRST_CALL = 256
+
+
+class GroupOutcome(NamedTuple):
+    """What a group of chains leaves behind."""
+
+    tally: Tally
+    measured: Measurements
+    diverged_at: Int[np.ndarray, " chains"]
+    ess: Float[np.ndarray, " chains"]
+    compile_s: float
+
+
+class GroupRun:
+    """The chains of one group: some settings × some seeds, in that order."""
+
+    def __init__(
+        self, plan: Plan, testbed: Testbed, policy: Policy, seeds: Sequence[int], rounds: int
+    ) -> None:
+        self.plan, self.testbed, self.policy, self.rounds = plan, testbed, policy, rounds
+        self.seeds = seed_array(seeds)
+        self.chains = max(1, plan.spec.layout.chains)
+        self.compile_s = 0.0
+        self._player = Player(plan.spec, plan.needs, plan.repeats_draws)
+        #: The testbed's states and keys, and the agent's keys, once the run has begun.
+        self._settled: tuple[Any, ...] = ()
+        self._keys: Any = None
+
+    def run(
+        self,
+        advance: Callable[[int], None],
+        checkpoints: Checkpoints | None,
+        index: int,
+        watch: Watch | None,
+    ) -> GroupOutcome:
+        """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise.
+
+        `index` is this group's place among the groups of the run, under which it is saved.
+        """
+        begin = Beginner(self.plan.spec, measured=watch is not None)
+        args = (self.testbed, self.policy, self.seeds)
+        self._settled, playing, self._keys = self._compiled(begin, *args, effort=ONCE)(*args)
+        names = tuple(jax.eval_shape(self.policy.report, playing.state).health)
+        tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
+        measured = Measurements(watch, self.rounds, self.chains)
+        if checkpoints is not None:
+            checkpoints = CheckpointsOfLayout(checkpoints, playing, tally.save(), measured.save())
+        saved = checkpoints.load(index) if checkpoints is not None else None
+        if saved is not None:
+            playing = self._restored(playing, saved)
+            tally.load(saved)
+            measured.load(saved)
+            advance(tally.done * self.chains)
+
+        def everything(playing: Playing) -> dict[str, np.ndarray]:
+            chains = _leaves(playing, self._room(tally.done - 1))
+            return {**tally.save(), **measured.save(), **chains}
+
+        count = FIRST_CALL
+        while tally.done < self.rounds:
+            start = tally.done // self.plan.block * self.plan.block
+            stop = min(start + self.plan.block, self.rounds)
+            state = self.policy.reserve(playing.state, self._room(start))
+            playing = playing._replace(state=state)
+            block, means = self._block(start)
+            ahead = self._ahead(start)
+            while tally.done < stop:
+                count = min(count, measured.next_after(tally.done, stop) - tally.done)
+                offset = tally.done - start
+                program, call = self._call(playing, block, ahead, start, offset, count, 1)
+                began = time.perf_counter()
+                playing, record = program(*call)
+                self._take_in(tally, record, means, offset, count)
+                seconds = time.perf_counter() - began
+                self.compile_s += measured.take(self.policy, self._keys, playing, tally.done)
+                if checkpoints is not None and tally.done < self.rounds and checkpoints.due(index):
+                    checkpoints.save(index, everything(playing))
+                advance(count * self.chains)
+                count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
+        diverged_at = np.array(playing.diverged_at).reshape(self.chains)
+        if saved is not None and "ess" in saved:
+            return GroupOutcome(
+                tally, measured, diverged_at, np.array(saved["ess"]), self.compile_s
+            )
+        last = everything(playing) if checkpoints is not None else {}
+        ess = self._ess(playing, block)
+        if checkpoints is not None:
+            checkpoints.save(index, {**last, "ess": ess})
+        return GroupOutcome(tally, measured, diverged_at, ess, self.compile_s)
+
+    def _compiled(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        program, seconds = compiled(function, *args, **options)
+        self.compile_s += seconds
+        return program
+
+    def _room(self, round_: int) -> int:
+        """How many observations the policy has room for while it plays this round."""
+        return self.plan.room(round_ // self.plan.block * self.plan.block, self.rounds)
+
+    def _call(
+        self,
+        playing: Playing,
+        block: Block,
+        ahead: RoundNoise,
+        first: int,
+        offset: int,
+        count: int,
+        draws: int,
+    ) -> tuple[Any, tuple[Any, ...]]:
+        """The program that plays, and what to call it with; `playing` is used up by the call."""
+        window = Window.of(first, offset, count, draws)
+        call = (playing, self.policy, self._keys, block, ahead, window)
+        return self._compiled(self._player, *call, donate=(0,)), call
+
+    def _ahead(self, first: int) -> RoundNoise:
+        """The random numbers of a block that can be drawn before it is played."""
+        needs = self.plan.needs
+        if self.plan.repeats_draws:
+            needs = needs._replace(draw="key")
+        if not any(isinstance(amount, int) and amount for amount in needs):
+            return RoundNoise(None, None)
+        make = NoiseMaker(needs=needs, length=self.plan.block)
+        keys = self._keys
+        stream = keys.keys if isinstance(keys, LaneKeys) else keys.reshape(1)
+        args = (stream, np.int32(first))
+        return self._one_chain(self._compiled(make, *args, effort=BRIEFLY)(*args))
+
+    def _block(self, first: int) -> tuple[Block, Float[np.ndarray, "block arms seeds"]]:
+        """The environment from round `first` on, and its means for the bookkeeping."""
+        args = (self.testbed, *self._settled, np.int32(first))
+        make = BlockMaker(length=self.plan.block)
+        block = self._compiled(make, *args, effort=BRIEFLY)(*args)
+        means = np.asarray(block.means)
+        return self._one_chain(block), means
+
+    def _one_chain(self, drawn: Any) -> Any:
+        """Without the axis of seeds where there is one chain."""
+        return jax.tree.map(lambda x: x[..., 0], drawn) if self.chains == 1 else drawn
+
+    def _take_in(
+        self,
+        tally: Tally,
+        record: Played,
+        means: Float[np.ndarray, "block arms seeds"],
+        offset: int,
+        count: int,
+    ) -> None:
+        """Add the rounds of one call to the sums."""
+
+        def played(values: Array) -> np.ndarray:
+            return np.asarray(values)[offset : offset + count].reshape(count, self.chains)
+
+        arms = played(record.arms)
+        health = {name: played(values) for name, values in record.health.items()}
+        tally.add(_regret(means[offset : offset + count], arms), arms, health)
+
+    def _ess(self, playing: Playing, block: Block) -> Float[np.ndarray, " chains"]:
+        """Effective sample size of repeated draws at the end, of each chain's slowest parameter.
+
+        One more round with many draws, of which nothing else is kept: the program that plays has
+        all it takes, and another one for this would take a quarter of the compile time. `playing`
+        is used up.
+        """
+        if not self.plan.repeats_draws:
+            return np.full(self.chains, np.nan)
+        ahead = self._ahead(self.rounds)
+        program, call = self._call(playing, block, ahead, self.rounds, 0, 1, REPEATED_DRAWS)
+        _, record = program(*call)
+        by_chain = np.asarray(record.draws, np.float64).reshape(REPEATED_DRAWS, -1, self.chains)
+        sizes = effective_sample_size(by_chain.reshape(REPEATED_DRAWS, -1))
+        return sizes.reshape(-1, self.chains).min(axis=0)
+
+    def _restored(self, fresh: Playing, saved: Mapping[str, np.ndarray]) -> Playing:
+        """The chains as they were saved; a fresh start shows how they are put together."""
+        like = fresh._replace(state=self.policy.reserve(fresh.state, int(saved["room"])))
+        leaves, structure = jax.tree.flatten(like)
+
+        def put(leaf: Array, value: np.ndarray) -> Array:
+            if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+                return jax.random.wrap_key_data(jnp.asarray(value), impl=jax.random.key_impl(leaf))
+            return jnp.asarray(value, leaf.dtype)
+
+        values = [saved[f"leaf.{i}"] for i in range(len(leaves))]
+        return strongly_typed(jax.tree.unflatten(structure, map(put, leaves, values)))
+
+
+def _leaves(playing: Playing, room: int) -> dict[str, np.ndarray]:
+    """The chains as named arrays."""
+
+    def plain(leaf: Array) -> np.ndarray:
+        is_key = jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+        return np.array(jax.random.key_data(leaf) if is_key else leaf)
+
+    leaves = {f"leaf.{i}": plain(leaf) for i, leaf in enumerate(jax.tree.leaves(playing))}
+    return {**leaves, "room": np.asarray(room)}
+
+
+def _regret(
+    means: Float[np.ndarray, "rounds arms seeds"], arms: Int[np.ndarray, "rounds lanes"]
+) -> Float[np.ndarray, "rounds lanes"]:
+    """max_a mean_a − mean_played, for every round and chain."""
+    _, count, seeds = means.shape
+    settings = arms.shape[-1] // seeds
+    # By position in the flat array: several times faster than indexing along an axis.
+    position = np.arange(0, means.size, count * seeds)[:, None] + arms * seeds
+    got = means.reshape(-1).take(position + np.tile(np.arange(seeds), settings))
+    return np.tile(means.max(axis=1), settings) - got

@@ -1,0 +1,169 @@
+"""The paper's settings of the agents with a network, for every dataset.
+
+Where the table of the reading gives no batch, one of 256 stands for the whole history. Its
+gradient is that of the whole history on average, at a cost that does not grow.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+from feelgood.agents import neural_mcmc
+from feelgood.core.spec import Spec
+
+_BATCH, _UPDATES = 256, 100
+
+
+@dataclasses.dataclass(frozen=True)
+class NetworkPreset:
+    """One dataset: the Langevin agents', then what the others have of their own."""
+
+    layers: str
+    likelihood: str
+    lr: float
+    #: 1/β = temperature · d · ln T.
+    temperature: float
+    lam: float
+    b: float
+    #: lr, reg and ν of NeuralTS and of NeuralUCB; lr and ε of ε-greedy.
+    ts: tuple[float, float, float]
+    ucb: tuple[float, float, float]
+    greedy: tuple[float, float]
+    activation: str = "leaky"
+    batch: int = _BATCH
+    updates: int = _UPDATES
+    update_every: int = 1
+    greedy_layers: str = "100"
+    ucb_batch: int = _BATCH
+    #: λ and b of FG-NeuralTS.
+    ts_bonus: tuple[float, float] = (1.0, 1.0)
+
+
+#: One line per dataset, as in the reading of the paper.
+NETWORK_PRESETS = {
+    "adult": NetworkPreset(
+        *("100", "squared", 0.005, 1e-5, 0.1, 10.0),
+        ts=(0.01, 0.01, 1e-6),
+        ucb=(0.01, 0.001, 0.1),
+        greedy=(0.01, 0.01),
+        update_every=2,
+    ),
+    "covertype": NetworkPreset(
+        *("100", "bernoulli", 0.01, 1e-6, 0.05, 10.0),
+        ts=(0.01, 0.001, 0.01),
+        ucb=(0.01, 0.001, 0.001),
+        greedy=(0.1, 0.4),
+    ),
+    "magic": NetworkPreset(
+        *("20-20-20", "bernoulli", 0.005, 1e-3, 0.05, 10.0),
+        ts=(0.01, 1e-5, 1e-5),
+        ucb=(0.01, 0.001, 1e-5),
+        greedy=(0.1, 0.05),
+        activation="relu",
+    ),
+    "mushroom": NetworkPreset(
+        *("100", "squared", 0.01, 1e-5, 0.05, 10.0),
+        ts=(0.01, 1e-5, 1e-5),
+        ucb=(0.01, 1e-5, 1e-5),
+        greedy=(0.01, 0.1),
+        update_every=2,
+    ),
+    "shuttle": NetworkPreset(
+        *("50-50-50", "squared", 0.01, 1e-4, 0.05, 10.0),
+        ts=(0.01, 0.01, 1e-6),
+        ucb=(0.01, 1e-4, 1e-5),
+        greedy=(0.1, 0.01),
+        updates=70,
+        greedy_layers="50-50-50",
+    ),
+    "mnist": NetworkPreset(
+        *("100-50", "squared", 0.01, 1e-5, 0.05, 10.0),
+        ts=(0.01, 1e-5, 1e-5),
+        ucb=(0.01, 1e-5, 1e-5),
+        greedy=(0.01, 0.01),
+        batch=500,
+        ucb_batch=512,
+        ts_bonus=(0.05, 10.0),
+    ),
+    "financial": NetworkPreset(
+        *("100-50-25", "squared", 0.01, 1e-3, 0.1, 1.0),
+        ts=(0.01, 0.01, 1e-6),
+        ucb=(0.01, 1e-4, 1e-5),
+        greedy=(0.01, 0.1),
+        ts_bonus=(0.01, 1.0),
+    ),
+    "jester": NetworkPreset(
+        *("100-50-25", "squared", 0.01, 1e-3, 0.1, 1.0),
+        ts=(0.01, 0.01, 1e-6),
+        ucb=(0.01, 1e-4, 1e-5),
+        greedy=(0.01, 0.1),
+    ),
+    "restaurant": NetworkPreset(
+        *("100", "squared", 0.01, 1e-4, 0.01, 1.0),
+        ts=(0.01, 0.01, 1e-5),
+        ucb=(0.01, 0.01, 1e-5),
+        greedy=(0.01, 0.01),
+    ),
+    "cifar10": NetworkPreset(
+        *("100-50", "squared", 0.01, 1e-6, 0.01, 1.0),
+        ts=(0.01, 0.01, 1e-5),
+        ucb=(0.01, 0.01, 1e-5),
+        greedy=(0.01, 0.01),
+    ),
+}
+#: Testbeds that the paper does not have take the settings of the nearest that it has.
+_NEAREST = {"digits": "mnist", "mushroom-risky": "mushroom"}
+_OTHERS = "adult"
+
+
+def network_preset(testbed: str) -> NetworkPreset:
+    """The line for this testbed."""
+    return NETWORK_PRESETS.get(_NEAREST.get(testbed, testbed), NETWORK_PRESETS[_OTHERS])
+
+
+def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any] | None:
+    """The settings of an agent with a network; None for an agent without."""
+    line = network_preset(testbed)
+    parts = neural_mcmc.read(agent)
+    if parts is not None:
+        return _sampled(parts.kernel.__name__, line, spec, rounds)
+    if agent == "neural-eps-greedy":
+        lr, epsilon = line.greedy
+        own = {"lr": lr, "epsilon": epsilon, "reg": 0.0, "layers": line.greedy_layers}
+        return _trained(line) | own
+    if agent == "neural-ucb":
+        lr, reg, nu = line.ucb
+        return _trained(line) | {"lr": lr, "reg": reg, "nu": nu, "batch": line.ucb_batch}
+    if agent in ("neural-ts", "fg-neural-ts", "sfg-neural-ts", "neural-linear"):
+        lr, reg, nu = line.ts
+        lam, b = line.ts_bonus
+        out = _trained(line) | {"lr": lr, "reg": reg, "lam": lam, "b": b, "s": 10.0}
+        return out if agent == "neural-linear" else out | {"nu": nu}
+    return None
+
+
+def _sampled(kernel: str, line: NetworkPreset, spec: Spec, rounds: int) -> dict[str, Any]:
+    """MCMC agents. The paper has Langevin ones; the others keep their own steps."""
+    out: dict[str, Any] = {"layers": line.layers, "activation": line.activation}
+    out |= {"likelihood": line.likelihood, "eta": 1.0, "rho": 1.0, "schedule": "decay"}
+    out |= {"updates": line.updates, "update_every": line.update_every}
+    out |= {"lam": line.lam, "b": line.b, "s": 10.0}
+    out["beta"] = 1.0 / (line.temperature * spec.dim * math.log(max(rounds, 2)))
+    if kernel in ("LMC", "SVRGLMC"):
+        out["lr"] = line.lr
+    if kernel in ("LMC", "ULMC", "SVRGLMC"):
+        out["batch"] = line.batch
+    return out
+
+
+def _trained(line: NetworkPreset) -> dict[str, Any]:
+    """One hidden layer of 100, ReLU, a squared loss unless the dataset's is another."""
+    return {
+        "layers": "100",
+        "activation": "relu",
+        "likelihood": line.likelihood,
+        "design": "diagonal",
+        "batch": line.batch,
+        "updates": line.updates,
+        "update_every": 1,
+    }

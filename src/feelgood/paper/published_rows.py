@@ -1,0 +1,130 @@
+"""The paper's tables: for every published number what to run, and whether it can be compared.
+
+`tables.csv` has one line per table and `published.csv` one per number; `reasons.toml` says what is
+known about them.
+"""
+
+import csv
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.policy import AGENTS
+from feelgood.core.testbed import TESTBEDS
+from feelgood.paper.published_numbers import Published, all_published
+from feelgood.paper.reasons import reason
+
+#: Rounds of the paper's runs, where they are not 10,000.
+PAPER_ROUNDS = {"wheel": 5_000, "covertype": 15_000, "cifar10": 25_000}
+USUAL_ROUNDS = 10_000
+
+#: Our names where the paper's are others.
+OUR_NAMES = {"epsgreedy": "epsgreedy-tabular"}
+
+
+@functools.cache
+def _tables() -> dict[str, dict[str, str]]:
+    text = files("feelgood.paper").joinpath("tables.csv").read_text(encoding="utf-8")
+    return {line["table"]: line for line in csv.DictReader(text.splitlines())}
+
+
+#: The tables by name, in the paper's order, and what each one shows.
+TITLES = {name: line["title"] for name, line in _tables().items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class PublishedRow:
+    """One published number with the run of ours that belongs beside it."""
+
+    published: Published
+    agent: str
+    preset: str
+    settings: Mapping[str, Any]
+    rounds: int
+    #: Why the two numbers cannot be compared; None if they can.
+    not_comparable: str | None
+    #: Why they may differ although they can be compared; None if nothing is known.
+    remark: str | None
+    #: How its network was chosen; None: it is the preset's.
+    tuned: str | None = None
+
+    @property
+    def testbed(self) -> str:
+        """The testbed, ours and the paper's."""
+        return self.published.testbed
+
+    @property
+    def metric(self) -> str:
+        """The field of `AgentResult` that holds our values."""
+        return {"cumulative_regret": "final_regret"}.get(
+            self.published.metric, self.published.metric
+        )
+
+    @property
+    def label(self) -> str:
+        """The agent with what sets the row apart, such as `fglmcts λ=0.5`."""
+        shown = [f"λ={self.published.lam:g}"] if self.published.lam is not None else []
+        if self.published.gamma is not None:
+            shown.append(f"γ={self.published.gamma:g}")
+        if self.published.table == "main" and self.published.beta == 1:
+            shown.append("β=1")
+        return " ".join([self.agent, *shown])
+
+
+def rows(
+    table: str,
+    testbeds: Sequence[str] | None = None,
+    agents: Sequence[str] | None = None,
+) -> tuple[PublishedRow, ...]:
+    """The rows of a table, or those of some testbeds and agents; an error for unknown names."""
+    if table not in TITLES:
+        raise FeelgoodError(f"unknown table '{table}': {did_you_mean(table, TITLES)}")
+    chosen = tuple(to_row(p) for p in all_published() if p.table == table)
+    for kind, wanted, known in (
+        ("testbed", testbeds, {r.testbed for r in chosen}),
+        ("agent", agents, {name for r in chosen for name in (r.agent, r.published.agent)}),
+    ):
+        for name in wanted or ():
+            if name not in known:
+                raise FeelgoodError(
+                    f"the table '{table}' has no {kind} '{name}': {did_you_mean(name, known)}"
+                )
+    return tuple(
+        r
+        for r in chosen
+        if (not testbeds or r.testbed in testbeds)
+        and (not agents or r.agent in agents or r.published.agent in agents)
+    )
+
+
+def to_row(number: Published) -> PublishedRow:
+    """What to run for a published number, and whether the two can be compared."""
+    settings = {"lam": number.lam, "gamma": number.gamma}
+    return PublishedRow(
+        published=number,
+        agent=OUR_NAMES.get(number.agent, number.agent),
+        preset=_preset(number),
+        settings={name: value for name, value in settings.items() if value is not None},
+        rounds=PAPER_ROUNDS.get(number.testbed.split("-")[0], USUAL_ROUNDS),
+        not_comparable=reason("not_comparable", number),
+        remark=reason("remark", number),
+    )
+
+
+def missing(row: PublishedRow) -> str | None:
+    """Why a row cannot be run: its agent or testbed is not registered; None if both are."""
+    for kind, registry, name in (
+        ("testbed", TESTBEDS, row.testbed),
+        ("agent", AGENTS, row.agent),
+    ):
+        if name not in registry:
+            return f"the {kind} {name} is not available yet"
+    return None
+
+
+def _preset(number: Published) -> str:
+    table = _tables()[number.table]
+    return (number.beta == 1 and table["preset_at_beta_1"]) or table["preset"]

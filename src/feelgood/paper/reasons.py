@@ -1,0 +1,60 @@
+"""What is known about the published numbers: `reasons.toml` says it, this matches.
+
+A number *cannot be compared* where it rests on a slip or on other code than the paper describes, so
+that no right implementation can match it. A *remark* is a known reason why a number that can be
+compared may nevertheless differ.
+"""
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from typing import Any, Literal
+
+from feelgood.core.errors import FeelgoodError
+from feelgood.paper.published_numbers import Published
+
+ReasonKind = Literal["not_comparable", "remark"]
+_PATTERNS = ("table", "testbed", "agent")
+_NUMBERS = ("lam", "beta", "gamma")
+
+
+def reason(kind: ReasonKind, number: Published) -> str | None:
+    """The first reason of this kind that holds for the number; None if there is none."""
+    found = (one["reason"] for one in _all_reasons()[kind] if _holds(one, number))
+    return next(found, None)
+
+
+@functools.cache
+def _all_reasons() -> dict[str, list[dict[str, Any]]]:
+    text = files("feelgood.paper").joinpath("reasons.toml").read_text(encoding="utf-8")
+    return {kind: list(map(_checked, some)) for kind, some in tomllib.loads(text).items()}
+
+
+def _checked(one: dict[str, Any]) -> dict[str, Any]:
+    """A reason; one that would hold for every number, or names anything else, is refused."""
+    if one.keys() == {"reason"} or not one.keys() <= {"reason", *_PATTERNS, *_NUMBERS}:
+        raise FeelgoodError(
+            f"reasons.toml has a reason for {', '.join(one)}: use some of "
+            f"{', '.join((*_PATTERNS, *_NUMBERS))}."
+        )
+    return one
+
+
+def _holds(one: Mapping[str, Any], number: Published) -> bool:
+    fits = all(
+        any(fnmatchcase(getattr(number, name), pattern) for pattern in one[name].split())
+        for name in _PATTERNS
+        if name in one
+    )
+    return fits and all(_is(getattr(number, name), one[name]) for name in _NUMBERS if name in one)
+
+
+def _is(value: float | None, wanted: int | float | str) -> bool:
+    """Whether a number is the wanted one, or at least what stands after ">="."""
+    if value is None:
+        return False
+    if isinstance(wanted, str):
+        return value >= float(wanted.removeprefix(">="))
+    return value == wanted

@@ -1,0 +1,131 @@
+"""The charts that there are: the page, `feelgood plot` and the documents read them from here.
+
+A file in `report/charts` registers one chart, under the name of the file. This module imports no
+chart before one is asked for, so that help texts can name them all at once.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.report import charts
+
+if TYPE_CHECKING:
+    from feelgood.report.published_comparisons import PublishedComparison
+    from feelgood.report.rendering import Chart
+    from feelgood.report.series import Series
+    from feelgood.report.style import Style
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A part of the page with charts, and the buttons that choose between their variants."""
+
+    id: str
+    title: str
+    about: str
+    controls: tuple[Mapping[str, Any], ...] = ()
+    #: Sections come in the order of their places.
+    place: int = 100
+
+
+#: Buttons that set a signal of the charts; the others choose between variants.
+ALL_BANDS = {"name": "bands", "label": "All bands", "signal": True}
+WHOLE_AXIS = {"name": "whole", "label": "Whole axis", "signal": True}
+
+
+def measure_buttons(labels: Mapping[str, str]) -> dict[str, Any]:
+    """The control that chooses between measures, by the words on their buttons."""
+    options = [{"key": key, "label": label} for key, label in labels.items()]
+    return {"name": "measure", "label": "Measure", "options": options}
+
+
+@dataclasses.dataclass(frozen=True)
+class PageProblem:
+    """A testbed on the page: its results, the comparisons with names, and how to draw."""
+
+    series: "Sequence[Series]"
+    beside: "Sequence[tuple[str, PublishedComparison]]"
+    style: "Style"
+
+    @property
+    def name(self) -> str:
+        """As the page calls it."""
+        return self.series[0].problem
+
+
+@dataclasses.dataclass(frozen=True)
+class PageChart:
+    """A chart of the page; a variant's key names the buttons that are pressed for it."""
+
+    title: str
+    variants: "Mapping[str, Chart]"
+    caption: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class PageTable:
+    """A table below the charts of a section; its first column names the rows."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class ChartKind:
+    """One chart: its name, where the page has it, and how it is drawn.
+
+    `draw` takes results, or the agents of a posterior analysis where it `reads` that; its other
+    parameters are options of `feelgood plot`. `on_page` takes a `PageProblem`, or an analysis.
+    """
+
+    name: str
+    section: Section
+    draw: "Callable[..., Chart]"
+    on_page: "Callable[[Any], Sequence[PageChart | PageTable]]"
+    reads: Literal["results", "analysis"] = "results"
+
+    def draw_with(self, read: Sequence[Any], options: Mapping[str, Any]) -> "Chart":
+        """Draw with those of the options that are given and that this chart has."""
+        known = inspect.signature(self.draw).parameters
+        own = {k: v for k, v in options.items() if k in known and v is not None}
+        return self.draw(read, **own)
+
+
+_REGISTERED: dict[str, ChartKind] = {}
+
+
+def register_chart(chart: ChartKind) -> None:
+    """Add a chart; the same name again replaces it."""
+    _REGISTERED[chart.name] = chart
+
+
+def chart_names() -> list[str]:
+    """All charts, by name."""
+    files = [module.name.replace("_", "-") for module in pkgutil.iter_modules(charts.__path__)]
+    return sorted({*files, *_REGISTERED})
+
+
+def all_charts() -> list[ChartKind]:
+    """All charts, in the order of the page."""
+    for module in pkgutil.iter_modules(charts.__path__):
+        importlib.import_module(f"{charts.__name__}.{module.name}")
+    return sorted(_REGISTERED.values(), key=lambda chart: (chart.section.place, chart.name))
+
+
+def sections() -> list[Section]:
+    """The sections of the page, in their order."""
+    return list({chart.section.id: chart.section for chart in all_charts()}.values())
+
+
+def find_chart(name: str) -> ChartKind:
+    """The chart of this name."""
+    found = {chart.name: chart for chart in all_charts()}
+    if name not in found:
+        raise FeelgoodError(f"unknown chart '{name}': {did_you_mean(name, chart_names())}")
+    return found[name]

@@ -1,0 +1,75 @@
+"""The best arm of every stored context: its score, which it is, and the sum of a bonus over it."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from feelgood.core.spec import Spec
+from feelgood.numerics import lanes
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.history import contract, row_scores, total_of
+from feelgood.targets.sums import Theta, Value
+
+#: Up to this many arms comparisons are written out; above it they are reductions.
+WRITTEN_OUT = 16
+
+
+def highest(scores: Float[Array, "arms *any"]) -> Float[Array, "*any"]:
+    """The largest score."""
+    if len(scores) > WRITTEN_OUT:
+        return jnp.max(scores, axis=0)
+    best = scores[0]
+    for other in scores[1:]:
+        best = jnp.maximum(best, other)
+    return best
+
+
+def best_arm(
+    scores: Float[Array, "arms *any"],
+) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
+    """The largest score and the first arm that has it (one-onehot)."""
+    best = highest(scores)
+    if len(scores) > WRITTEN_OUT:
+        return best, lanes.one_hot(first_arm(scores, best), len(scores))
+    hits, taken = [], jnp.zeros(best.shape, bool)
+    for arm in scores:
+        hit = (arm == best) & ~taken
+        taken = taken | hit
+        hits.append(hit)
+    return best, jnp.stack(hits).astype(jnp.float32)
+
+
+def first_arm(scores: Float[Array, "arms *any"], best: Float[Array, "*any"]) -> Int[Array, "*any"]:
+    """The first arm with the largest score; as two simple reductions, which `argmax` is not."""
+    arms = jnp.arange(len(scores)).reshape(-1, *[1] * best.ndim)
+    # No arm has it where a score is not a number.
+    return jnp.minimum(
+        jnp.min(jnp.where(scores == best, arms, len(scores)), axis=0), len(scores) - 1
+    )
+
+
+def rows_bonus(
+    spec: Spec,
+    bonus: FeelGood,
+    theta: Theta,
+    contexts: Float[Array, "... width"],
+    valid: Float[Array, "... width"],
+    store: Float[Array, "... room"] | None = None,
+) -> tuple[Value, Theta]:
+    """Σ φ and its gradient over the valid rounds of a chunk.
+
+    Where arms have features of their own, the gradient reads those of the best arms alone, from
+    the `store` that the contexts are the first of: out of a part they would be copied first.
+    """
+    scores = row_scores(spec, theta, contexts)
+    if spec.shared:
+        best = highest(scores)
+        winner = first_arm(scores, best)
+        where = (slice(None), winner, *jnp.indices(winner.shape, sparse=True))
+        features = contexts if store is None else store
+        chosen = features.at[where].get(mode="promise_in_bounds")
+        weights = (bonus.slope(best) * valid)[None]
+        gradient = contract(weights, chosen)
+    else:
+        best, onehot = best_arm(scores)
+        gradient = contract(onehot * (bonus.slope(best) * valid), contexts)
+    return total_of(bonus.phi(best), valid), gradient

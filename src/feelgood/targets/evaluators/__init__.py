@@ -1,0 +1,47 @@
+"""Ways to evaluate the feel-good bonus, all for the same function. Imports other targets.
+
+- `FullPass` reads every stored context; `Columns` and `Products` are the same for many chains on
+  an accelerator.
+- `Pruned` is exact too, but reads only the contexts whose best arm could have changed.
+- `Subsampled` is an unbiased estimate of the gradient (`bonus_gradient = "svrg"`). It has no
+  value, so Metropolis kernels cannot use it.
+"""
+
+from feelgood.core.spec import Spec
+from feelgood.numerics import lanes
+from feelgood.targets.bonus import FeelGood
+from feelgood.targets.evaluators.accelerator import Columns, Products
+from feelgood.targets.evaluators.evaluator import Evaluator
+from feelgood.targets.evaluators.full import FullPass
+from feelgood.targets.evaluators.pruned import Pruned
+from feelgood.targets.evaluators.subsampled import Subsampled
+
+__all__ = [
+    "Columns",
+    "Evaluator",
+    "FullPass",
+    "Products",
+    "Pruned",
+    "Subsampled",
+    "evaluator_for",
+]
+
+
+def evaluator_for(bonus: FeelGood, spec: Spec, *, short_moves: bool, batch: int) -> Evaluator:
+    """The evaluator that suits the layout of the chains.
+
+    `short_moves`: a step moves the chain by much less than the posterior is wide. Pruning pays for
+    such moves of one chain; a trajectory moves as far as the posterior is wide, and a layout that
+    reads all reads the histories of all chains together. `batch`: rounds of a batch that estimates
+    the gradient; 0: it is exact.
+    """
+    few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
+    exact: type[FullPass] | type[Pruned]
+    if spec.layout.reads_all and spec.lanes and (spec.shared or few):
+        exact = Products if spec.shared else Columns
+    elif not spec.lanes and not spec.shared and short_moves:
+        exact = Pruned
+    else:
+        exact = FullPass
+    inner = exact(bonus=bonus, spec=spec)
+    return inner if batch == 0 else Subsampled(bonus=bonus, spec=spec, inner=inner, batch=batch)

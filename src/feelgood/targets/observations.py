@@ -1,0 +1,50 @@
+"""What a linear model has observed."""
+
+import equinox as eqx
+from jaxtyping import Array, Float, Int
+
+from feelgood.targets.history import Rows
+from feelgood.targets.random_batches import BatchGrams
+from feelgood.targets.room import unless_lost
+from feelgood.targets.sums import Stats, Theta
+
+
+class Data(eqx.Module):
+    """What has been observed; `rows` and `grams` only where the energy or the kernel needs them."""
+
+    stats: Stats
+    rows: Rows | None
+    count: Int[Array, ""]
+    grams: BatchGrams | None = None
+
+    def unless_lost(self, theta: Theta) -> Theta:
+        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
+        rooms = [store.capacity for store in (self.rows, self.grams) if store is not None]
+        return unless_lost(theta, self.count, min(rooms)) if rooms else theta
+
+    def reserve(self, rounds: int) -> "Data":
+        """The same with room for at least `rounds`."""
+        rows, grams = self.rows, self.grams
+        return Data(
+            stats=self.stats,
+            rows=None if rows is None else rows.reserve(rounds),
+            count=self.count,
+            grams=None if grams is None else grams.reserve(rounds),
+        )
+
+    def add(
+        self,
+        context: Float[Array, "..."],
+        x: Float[Array, "dim *lanes"],
+        block: Float[Array, "blocks *lanes"],
+        arm: Int[Array, "*lanes"],
+        reward: Float[Array, "*lanes"],
+    ) -> "Data":
+        """One more round."""
+        rows, grams = self.rows, self.grams
+        return Data(
+            stats=self.stats.add(x, block, reward),
+            rows=None if rows is None else rows.add(context, x, arm, reward),
+            count=self.count + 1,
+            grams=None if grams is None else grams.add(x, block, self.count),
+        )

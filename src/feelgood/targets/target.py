@@ -1,0 +1,100 @@
+"""What a kernel sees: an energy bound to the data of one round, whatever the model."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Bool, Float, Int
+
+from feelgood.targets.sums import Theta, Value
+
+#: ∇L, or what stands for it, at a point.
+Force = Callable[[Theta], Theta]
+
+
+class Evaluation(NamedTuple):
+    """Value and gradient of L at a point, and the evaluator's memo."""
+
+    value: Value
+    gradient: Theta
+    memo: Any
+
+
+class Target(eqx.Module):
+    """What a kernel sees: an energy bound to the data of one round, whatever the model.
+
+    θ has two mathematical axes, then lanes; `memo` is what evaluations carry along.
+    """
+
+    energy: eqx.AbstractVar[Any]
+    data: eqx.AbstractVar[Any]
+    frozen: eqx.AbstractVar[Theta | None]
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform random numbers that one evaluation uses."""
+        return 0
+
+    def at(self, step: Int[Array, ""]) -> "Target":
+        """The target of one inner step: the same in all, unless batches are drawn."""
+        del step
+        return self
+
+    def begin(self, memo: Any, theta: Theta) -> Any:
+        """A round begins at `theta`."""
+        del theta
+        return memo
+
+    def end(self, memo: Any) -> Any:
+        """The round ends: what to keep of the memo."""
+        return memo
+
+    @abstractmethod
+    def evaluate(
+        self, theta: Theta, memo: Any, uniform: Float[Array, "draws *lanes"]
+    ) -> Evaluation:
+        """L(θ) and ∇L(θ)."""
+
+    @abstractmethod
+    def value(
+        self, theta: Theta, memo: Any, uniform: Float[Array, "draws *lanes"]
+    ) -> tuple[Value, Any]:
+        """L(θ) alone."""
+
+    @abstractmethod
+    def data_gradient(self, theta: Theta) -> Theta:
+        """The part of ∇L that batches estimate, and the prior's, over all data."""
+
+    @abstractmethod
+    def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
+        """How much that part differs between two points, estimated from a batch.
+
+        Unbiased; the batch is one of consecutive rounds, see `random_batches.random_batch`.
+        """
+
+    @abstractmethod
+    def with_bonus(
+        self,
+        theta: Theta,
+        memo: Any,
+        uniform: Float[Array, "draws *lanes"],
+        value: Value,
+        gradient: Theta,
+    ) -> Evaluation:
+        """Add the part of L that batches do not estimate."""
+
+    def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
+        """A trajectory along a cheap force, where `frozen` says that there is one."""
+        raise NotImplementedError
+
+    def value_or_bound(
+        self,
+        theta: Theta,
+        memo: Any,
+        uniform: Float[Array, "draws *lanes"],
+        suffices: Callable[[Value], Bool[Array, "*lanes"]],
+    ) -> tuple[Value, Any]:
+        """L(θ), or a bound below it where that `suffices` and is cheaper."""
+        del suffices
+        return self.value(theta, memo, uniform)
