@@ -79,8 +79,8 @@ def test_our_normals_are_those_of_jax(count: int, keys: tuple[int, ...]) -> None
         return np.asarray(jax.jit(function)(each))
 
     theirs = drawn(jax.random.key(3), lambda key, count: jax.random.normal(key, (count,)))
-    same(drawn(generator.key(3), generator.normal), theirs)
-    same(drawn(jax.random.key(3), generator.normal), theirs)
+    same(drawn(generator.key(3), generator.normals), theirs)
+    same(drawn(jax.random.key(3), generator.normals), theirs)
 
 
 @NORMALS
@@ -94,7 +94,7 @@ def test_our_normals_are_made_of_the_bits_of_jax(
         each = [generator.key(3), jax.random.key(3)]
         if keys:
             each = [jax.random.split(key, keys) for key in each]
-        ours = functools.partial(generator.normal, count=count)
+        ours = functools.partial(generator.normals, count=count)
         theirs = functools.partial(jax.random.bits, shape=(count,))
         for _ in keys:
             ours, theirs = jax.vmap(ours), jax.vmap(theirs)

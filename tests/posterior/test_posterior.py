@@ -43,7 +43,7 @@ from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.posterior.chains import gather, parallel_draws
 from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
-from feelgood.posterior.settings import noise_of
+from feelgood.posterior.matched_settings import noise_of
 from feelgood.report.charts.draws import ellipse, posterior_figure
 from feelgood.report.posterior_draws import to_inference_data
 from feelgood.report.rendering import render_figure

@@ -71,7 +71,7 @@ def reason_to_be_slow(label: str) -> str:
     from feelgood.agents import grammar
 
     with contextlib.suppress(FeelgoodError):
-        parts = grammar.read(label.split(maxsplit=1)[0].removeprefix("neural-"))
+        parts = grammar.parts_of(label.split(maxsplit=1)[0].removeprefix("neural-"))
         if parts is not None and parts.bonus_name:
             return ", or more: its bonus reads the whole history in every step"
     return ""

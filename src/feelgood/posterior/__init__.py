@@ -9,9 +9,9 @@ from feelgood.posterior.analysis_results import AgentPosterior, Analysis, Poster
 from feelgood.posterior.calibration import Calibration, calibrate
 from feelgood.posterior.draw_comparison import Sampling, compare
 from feelgood.posterior.laws import Law, exact_posterior, own_target
+from feelgood.posterior.matched_settings import matched_settings
 from feelgood.posterior.measure_rows import MEASURES, MeasureRow
 from feelgood.posterior.measures import measure
-from feelgood.posterior.settings import matched_settings
 from feelgood.posterior.verdicts import PosteriorVerdict, judge
 
 __all__ = [

@@ -36,7 +36,7 @@ from feelgood.engine.compiling import compiled, in_own_precision, keep_compiled_
 from feelgood.engine.loop import repeated_draws
 from feelgood.numerics.keys import ENVIRONMENT, AnyKey, seed_array, seed_keys
 from feelgood.posterior.chains import play_many, require_draws
-from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
+from feelgood.posterior.matched_settings import PRECISION, agent_settings, has_truth
 from feelgood.posterior.verdicts import POSTERIOR_LEVEL
 from feelgood.stats.student import t_two_sided
 

@@ -13,8 +13,8 @@ from feelgood.engine.environment import environment
 from feelgood.posterior.analysis_results import AgentPosterior, PosteriorComparison
 from feelgood.posterior.chains import parallel_draws, require_draws
 from feelgood.posterior.laws import Law, Moments, Observed, exact_posterior, own_target
+from feelgood.posterior.matched_settings import PRECISION
 from feelgood.posterior.measures import measure
-from feelgood.posterior.settings import PRECISION
 from feelgood.posterior.verdicts import POSTERIOR_LEVEL, judge
 
 #: Fresh contexts on which the choice of arms is compared, and the seeds that they come from.
