@@ -187,7 +187,7 @@ def test_a_file_in_the_package_is_all_that_a_new_thing_needs(tmp_path: Path) -> 
         (package / kind / first.title).write_text(first.text)
     listed = execute([sys.executable, "-m", "feelgood", "list"], tmp_path)
     assert "boltzmann" in listed.split()
-    assert "rwmts" in execute([sys.executable, "-m", "feelgood", "list", "rwmts"], tmp_path)
+    assert "barkerts" in execute([sys.executable, "-m", "feelgood", "list", "barkerts"], tmp_path)
     assert "bumps" in listed.split()
     assert "tiles" in listed.split()
     data = execute([sys.executable, "-m", "feelgood", "data", "list"], tmp_path)

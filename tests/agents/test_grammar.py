@@ -6,10 +6,15 @@ import jax.numpy as jnp
 import pytest
 
 from feelgood import AGENTS, FeelgoodError
-from feelgood.agents.grammar import PAPER_AGENTS, all_names
+from feelgood.agents.grammar import PAPER_AGENTS, all_names, parts_of
 from feelgood.agents.thompson import Thompson
 from feelgood.core.settings import settings_of
-from feelgood.samplers import KERNELS
+from feelgood.samplers import KERNELS, Kernel
+from feelgood.samplers.hmc import HMC
+from feelgood.samplers.lmc import LMC
+from feelgood.samplers.mala import MALA
+from feelgood.samplers.svrg import SVRGLMC
+from feelgood.samplers.ulmc import ULMC
 from feelgood.targets.bonus import SmoothedFeelGood
 
 PAPER = [
@@ -41,9 +46,17 @@ def one_sentence(message: str) -> bool:
     return len(re.findall(r"[.?!](?:\s|$)", message)) == 1 and message[-1] in ".?"
 
 
+def kernel_of(name: str) -> type[Kernel]:
+    parts = parts_of(name)
+    assert parts is not None
+    return parts.kernel
+
+
 def test_the_names_of_the_paper_and_all_others() -> None:
+    """All names of the paper's kernels; a kernel in a new file adds names of its own."""
     assert sorted(PAPER_AGENTS) == sorted(PAPER)
-    assert sorted(all_names()) == sorted(PAPER + PAPER_NEVER_RAN)
+    papers = [name for name in all_names() if kernel_of(name) in (LMC, MALA, HMC, ULMC, SVRGLMC)]
+    assert sorted(papers) == sorted(PAPER + PAPER_NEVER_RAN)
     listed = AGENTS.names(more=True)
     assert set(all_names()) <= set(listed)
     assert len(listed) == len(set(listed))
