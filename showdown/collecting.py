@@ -6,7 +6,7 @@ from pathlib import Path
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, run_key
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import missing, to_row
 from feelgood.report.matching import row_key
 from feelgood.studies import Store, read_study

@@ -10,7 +10,7 @@ from feelgood.paper.published_rows import TITLES
 from feelgood.report.charts.curves import regret_curves
 from feelgood.report.charts.final import final_intervals
 from feelgood.report.charts.published import beside_published
-from feelgood.report.published import PublishedComparison, PublishedVerdict
+from feelgood.report.published_comparisons import PublishedComparison, PublishedVerdict
 from feelgood.report.published_tables import to_markdown
 from feelgood.report.ranking import rank_results
 from showdown.book import Book, items, section

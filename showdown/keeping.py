@@ -62,7 +62,7 @@ def file_schema() -> pa.Schema:
 class Kept:
     """A result with the studies that ask for it and the published numbers it stands beside.
 
-    `numbers` are positions in `feelgood.paper.published.all_published()`, from 0.
+    `numbers` are positions in `feelgood.paper.published_numbers.all_published()`, from 0.
     """
 
     result: AgentResult

@@ -3,9 +3,14 @@
 import functools
 from collections.abc import Mapping, Sequence
 
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import TITLES, to_row
-from feelgood.report.published import ROW_LEVEL, PublishedComparison, PublishedVerdict, compare_row
+from feelgood.report.published_comparisons import (
+    ROW_LEVEL,
+    PublishedComparison,
+    PublishedVerdict,
+    compare_row,
+)
 from showdown.book import Book, grid, items, section
 from showdown.effects import number
 from showdown.shelf import Shelf, unsmoothed

@@ -82,7 +82,7 @@ def _agree(a: AgentResult, b: AgentResult, ignore: Iterable[str]) -> bool:
 def _renamed(agent: str, change: Callable[[grammar.Parts], grammar.Parts | None]) -> str | None:
     """A composed agent's name with other parts; None for agents of another kind."""
     prefix = "neural-" if agent.startswith("neural-") else ""
-    parts = grammar.read(agent.removeprefix(prefix))
+    parts = grammar.parts_of(agent.removeprefix(prefix))
     changed = None if parts is None else change(parts)
     if changed is None:
         return None

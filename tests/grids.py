@@ -4,6 +4,7 @@ No grid lists its quick cases by hand where `covering` can choose them: a new ag
 testbed then gets its quick test because it is there.
 """
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
@@ -36,13 +37,20 @@ def covering(cases: Iterable[Any], features: Features | None = None) -> list[Any
 
 
 def chosen(cases: Iterable[Any], features: Features | None = None) -> list[Any]:
-    """The quick cases of `covering`: at each step the first one with most features not yet had."""
+    """The quick cases of `covering`: at each step the first one with most features not yet had.
+
+    Of several such cases it is the one whose other features were had least often.
+    """
     have = {case: set((features or _places)(*_values(case))) for case in cases}
-    missing, out = set().union(*have.values()), []
-    while missing:
-        best = max(have, key=lambda case: len(have[case] & missing))
-        missing -= have[best]
-        out.append(best)
+    had: Counter[Hashable] = Counter()
+    out: list[Any] = []
+
+    def worth(case: Any) -> tuple[int, int]:
+        return sum(not had[f] for f in have[case]), -sum(had[f] for f in have[case])
+
+    while any(not had[feature] for every in have.values() for feature in every):
+        out.append(max(have, key=worth))
+        had.update(have[out[-1]])
     return out
 
 

@@ -30,33 +30,38 @@ from feelgood.engine.environment import environment
 from feelgood.numerics import lanes
 from feelgood.testbeds import Linear, Wheel
 
+NAMES = [name for family in AGENTS.families() for name in (*family.names, *family.more_names)]
+#: Of each family the plainest name; the others are made of the same parts.
+PLAINEST = [min((*f.names, *f.more_names), key=len) for f in AGENTS.families()]
+
+
+@functools.cache
+def kind(name: str) -> object:
+    """Agents of one kind share what is compiled: networks have it from a common base."""
+    return type(AGENTS[name].build()).__mro__[1] if "neural" in name else name
+
+
+#: Of every kind the first agent; kernels of other packages have quick tests of their own.
+COMPILED = chosen([name for name in PLAINEST if ":" not in name], lambda name: {kind(name)})
+
 
 def agents() -> list[Any]:
-    """Every name; of a family with many, all but the plainest are slow tests."""
-    out = []
-    for family in AGENTS.families():
-        names = (*family.names, *family.more_names)
-        plainest = min(names, key=len)
-        out += [
-            pytest.param(name, marks=[] if name == plainest else [pytest.mark.slow])
-            for name in names
-        ]
-    return out
+    """Every name. Quick: one agent of every kind."""
+    return slow_but(COMPILED, NAMES)
 
 
 def plays() -> list[Any]:
-    """Every agent on every problem. Quick: every plainest name on one problem.
+    """Every name on every problem. Quick: the quick agents, on one problem each.
 
     Each problem is played by a network and by an agent without one: what these do with contexts is
     written once for all of them.
     """
-    every = list(itertools.product([param.values[0] for param in agents()], PROBLEMS))
-    plainest = {param.values[0] for param in agents() if not param.marks}
+    quick = itertools.product(COMPILED, PROBLEMS)
 
     def features(name: str, problem: str) -> set[object]:
         return {name, (problem, "neural" in name)}
 
-    return slow_but(chosen([pair for pair in every if pair[0] in plainest], features), every)
+    return slow_but(chosen(quick, features), itertools.product(NAMES, PROBLEMS))
 
 
 EVERY_AGENT = pytest.mark.parametrize("name", agents())
@@ -78,9 +83,17 @@ def case(name: str) -> AgentCase:
     return AgentCase(AGENTS[name])
 
 
-@EVERY_PLAY
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    slow_but([(name, "disjoint") for name in NAMES], itertools.product(NAMES, PROBLEMS)),
+)
 def test_shapes_and_kinds(name: str, problem: str) -> None:
+    """Of what every function returns; nothing is compiled, so that every name is quick."""
     assert list(check_agent_kinds(case(name), problem)) == []
+
+
+@EVERY_PLAY
+def test_some_rounds_are_played(name: str, problem: str) -> None:
     assert list(check_agents.check_play(case(name), problem)) == []
 
 
@@ -107,11 +120,8 @@ def test_number_settings_are_array_leaves(name: str) -> None:
 
 
 def sweeps() -> list[Any]:
-    """Every agent; quick is one of each kind: with a network, from another package, and neither."""
-    every = [param.values[0] for param in agents()]
-    plainest = [param.values[0] for param in agents() if not param.marks]
-    kinds = chosen(plainest, lambda name: {("neural" in name, ":" in name)})
-    return slow_but(kinds, every)
+    """Every agent. Quick: one with a network and one without."""
+    return slow_but(chosen(COMPILED, lambda name: {"neural" in name}), NAMES)
 
 
 @pytest.mark.parametrize("name", sweeps())
@@ -137,7 +147,10 @@ def settings(name: str) -> set[frozenset[str]]:
     return {frozenset(TESTBEDS[name].settings)}
 
 
-@pytest.mark.parametrize("name", covering(TESTBEDS.names(), settings))
+# The data set that needs no file comes first, and so is the quick one.
+@pytest.mark.parametrize(
+    "name", covering(sorted(TESTBEDS.names(), key=lambda name: name != "digits"), settings)
+)
 def test_testbed_functions_are_pure(name: str) -> None:
     assert list(check_testbeds.check_testbed_pure(built(TESTBEDS[name]))) == []
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, PosteriorAlong
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.report.chain_costs import chain_cost
 from feelgood.studies import Store, plan_cells, read_study
 from showdown import (

@@ -177,6 +177,7 @@ class Writer:
 
 def _run_out(most: int, folder: Path, luck: random.Random) -> int:
     """Files are whole or absent, and older ones stay until new ones are there."""
+    import feelgood
     from feelgood.core.parquet import read_parquet
 
     words = ("run", "linear-20", "uniform", "--rounds", "60", "--seeds", "3", "--out", "o")
@@ -188,6 +189,8 @@ def _run_out(most: int, folder: Path, luck: random.Random) -> int:
         kills += done.code < 0
         if done.code >= 0:
             done.must_succeed()
+        # Who opens the folder completes a save that was killed between two parts.
+        check(len(feelgood.load(folder / "o")) == 1, "not one agent")
         found = {name: text for name, text in tree(folder / "o").items() if name in before}
         check(found.keys() == before.keys(), "older results are gone", sorted(found))
         table = read_parquet(found["results.parquet"])

@@ -1,10 +1,11 @@
-"""Ray's parts killed in the middle of a study: the driver, a worker, the raylet, the GCS."""
+"""Ray's parts killed in the middle of a study: driver, worker, agent, raylet, GCS."""
 
 import contextlib
 import functools
 import importlib.util
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -26,15 +27,22 @@ from torture.arena import (
     started,
 )
 
-#: What a part's command line holds; the driver is the command itself.
-PARTS = {"driver": "", "worker": "ray::", "raylet": "raylet/raylet", "GCS": "gcs_server"}
+#: What a part's command line holds; the driver is the command itself. A raylet ends with any of its
+#: agents, by Ray's design, and so does the study: those are no workers, though named alike.
+PARTS = {
+    "driver": r"",
+    "worker": r"^ray::(?!\w*Agent\b)",
+    "agent": r"^ray::\w*Agent\b",
+    "raylet": r"raylet/raylet",
+    "GCS": r"gcs_server",
+}
 WORDS = ("study", "run", "s.toml", "--workers", "2", "--checkpoint-every", "0")
 #: Ray gives up on a part that is gone after a minute.
 PATIENCE = 240.0
 
 
 def attacks(reference: Reference, short: bool) -> Sequence[Attack]:
-    """Each part twice; none in the short form: starting Ray takes long."""
+    """Each part some times; none in the short form: starting Ray takes long."""
     if short:
         return []
     if importlib.util.find_spec("ray") is None:
@@ -67,6 +75,13 @@ def _family(parent: int) -> dict[int, str]:
         if not more:
             return {pid: lines.get(pid, "") for pid in found}
         found |= more
+
+
+def victims_among(family: dict[int, str], part: str, driver: int) -> list[int]:
+    """The processes that are this part."""
+    if part == "driver":
+        return [driver]
+    return [pid for pid, line in family.items() if re.search(PARTS[part], line)]
 
 
 def _kill(pid: int) -> None:
@@ -104,13 +119,9 @@ def _kill_part(reference: Path, part: str, folder: Path, luck: random.Random) ->
                 _refused_to_start(process.returncode, log.read_text(errors="replace"))
             check(time.monotonic() < until, "did not begin")
             time.sleep(0.05)
-        time.sleep(luck.uniform(0.0, 6.0))
+        time.sleep(luck.uniform(0.0, 3.0))
         family = _family(process.pid)
-        victims = [
-            pid
-            for pid, line in family.items()
-            if (pid == process.pid if part == "driver" else PARTS[part] in line)
-        ]
+        victims = victims_among(family, part, process.pid)
         struck = bool(victims) and process.poll() is None
         if struck:
             _kill(luck.choice(victims))

@@ -18,12 +18,13 @@ def run(agent: str, seeds: int, testbed: str = "linear-20", **settings: object) 
     return result.final_regret
 
 
+@pytest.mark.slow  # quick: test_regret.py
 @pytest.mark.parametrize(
     ("agent", "low", "high"),
     [
         ("lmcts", 57, 65),  # 62.6
-        pytest.param("malats", 49, 64, marks=pytest.mark.slow),  # 61.3
-        pytest.param("plmcts", 118, 132, marks=pytest.mark.slow),  # 134.4
+        ("malats", 49, 64),  # 61.3
+        ("plmcts", 118, 132),  # 134.4
     ],
 )
 def test_hundred_seeds(agent: str, low: float, high: float) -> None:

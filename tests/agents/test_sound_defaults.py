@@ -8,7 +8,7 @@ import pytest
 from grids import covering
 
 import feelgood
-from feelgood.agents.grammar import all_names, read
+from feelgood.agents.grammar import all_names, parts_of
 
 PROBLEMS: dict[str, dict[str, float]] = {
     "as it is": {},
@@ -24,7 +24,7 @@ def run(agent: str, problem: str, rounds: int, seeds: int) -> feelgood.AgentResu
 
 
 def check(agent: str, problem: str, rounds: int, seeds: int) -> None:
-    parts = read(agent)
+    parts = parts_of(agent)
     assert parts is not None
     result = run(agent, problem, rounds, seeds)
     assert result.status == "ok", result.status

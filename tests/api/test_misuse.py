@@ -394,6 +394,7 @@ def test_junk_as_own_data_is_answered_by_one_sentence(name: str) -> None:
     assert list(wrong_answers(name, OWN_DATA_CALLS[name], quietly=False)) == []
 
 
+@pytest.mark.slow
 def test_without_run_time_checks(tmp_path: Path) -> None:
     """The same in a process of its own, as users run it."""
     words = [sys.executable, "-W", "error", str(Path(__file__).resolve())]

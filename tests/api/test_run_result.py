@@ -1,7 +1,13 @@
 """Results: short forms, charts, frames, paired tables, and folders that everything reads."""
 
+import contextlib
 import dataclasses
 import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +20,7 @@ import feelgood
 from feelgood import AgentResult, FeelgoodError, RunResult
 from feelgood.agents import LinUCB, Uniform
 from feelgood.cli import main
-from feelgood.cli.output import prepare_output, save
+from feelgood.cli.output import prepare_output, save_run
 from feelgood.testbeds import Linear
 
 ROUNDS = 30
@@ -321,6 +327,64 @@ def test_a_failed_save_leaves_the_old_results(
     assert not list(tmp_path.glob(".*"))
 
 
+def test_what_killed_saves_left_is_removed(result: RunResult, tmp_path: Path) -> None:
+    """Staging folders, and the files by which the command tries whether it may write."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    (tmp_path / f".feelgood-{gone.pid}.tmp" / "cells").mkdir(parents=True)
+    (tmp_path / f".results.json.{gone.pid}.tmp").touch()
+    mine = tmp_path / f".results.parquet.{os.getpid()}.tmp"
+    mine.touch()
+    result.save(tmp_path)
+    assert list(tmp_path.glob(".*")) == [mine]
+    assert len(feelgood.load(tmp_path)) == 3
+
+
+#: A save puts its parts into their places with fewer calls.
+LAST = 12
+
+
+class Killed(BaseException):
+    """Ends a save without a word."""
+
+
+@pytest.mark.parametrize("at", range(LAST + 1))
+def test_a_save_that_ends_between_its_parts_leaves_one_run(
+    at: int, result: RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All parts are of the old run, or all of the new one; `make torture` kills for real."""
+    old, new = RunResult(result.results[:1]), RunResult(result.results[1:])
+    old.save(tmp_path)
+    left = at
+
+    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*paths: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= Path(paths[-1]).parent == tmp_path
+            if left < 0:
+                raise Killed
+            return call(*paths, **options)
+
+        return wrapped
+
+    with monkeypatch.context() as patch:
+        for module, name in ((os, "replace"), (os, "rename"), (os, "rmdir"), (shutil, "rmtree")):
+            patch.setattr(module, name, dying(getattr(module, name)))
+        with contextlib.suppress(Killed):
+            new.save(tmp_path, force=True)
+    assert left >= 0 or at < LAST
+    loaded = feelgood.load(tmp_path)
+    assert repr(loaded) in (repr(old), repr(new))
+    told = RunResult(loaded.results).to_json()["results"]
+    written = json.loads((tmp_path / "results.json").read_text())["results"]
+    assert [r["settings"] for r in written] == [r["settings"] for r in told]
+    rows = pd.read_parquet(tmp_path / "results.parquet")
+    assert len(rows) == sum(len(r.seeds) for r in loaded)
+    old.save(tmp_path, force=True)
+    assert repr(feelgood.load(tmp_path)) == repr(old)
+    assert not list(tmp_path.glob(".*"))
+
+
 def _full_disk(*args: Any, **options: Any) -> None:
     raise OSError(28, "No space left on device")
 
@@ -328,7 +392,7 @@ def _full_disk(*args: Any, **options: Any) -> None:
 def test_the_command_line_writes_the_same_folder(result: RunResult, tmp_path: Path) -> None:
     targets = [tmp_path / "run" / name for name in ("results.json", "results.parquet")]
     prepare_output(targets, force=False)
-    save(result, tmp_path / "r.json", tmp_path / "run")
+    save_run(result, tmp_path / "r.json", tmp_path / "run")
     assert len(feelgood.load(tmp_path / "run")) == 3
     assert json.loads((tmp_path / "r.json").read_text()) == result.to_json()
     with pytest.raises(FeelgoodError, match="exists already: choose another place, or add --force"):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import io
+import itertools
 import json
 import os
 import signal
@@ -16,16 +17,16 @@ import numpy as np
 import pytest
 import typer
 from commands import Command, Done
+from grids import slow_but
 from made_results import result
 from rich.console import Console
 
 import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError
 from feelgood.cli import output
-from feelgood.cli import run as run_command
 from feelgood.cli.choosing import choose
 from feelgood.cli.commands import app
-from feelgood.cli.examples import EXAMPLES
+from feelgood.cli.set_options import parse_set_options, parse_value
 from feelgood.core.errors import shown
 from feelgood.core.parquet import read_parquet
 
@@ -134,7 +135,7 @@ def commands_of(group: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 
 def test_every_command_shows_an_example_that_is_understood(command: Command) -> None:
     for words, one in commands_of(typer.main.get_command(app)):
-        example = EXAMPLES[" ".join(words)].split()
+        example = one.epilog.removeprefix("Example: ").split()
         assert example[: len(words) + 1] == ["feelgood", *words]
         one.make_context("feelgood", example[len(words) + 1 :])  # an error if it does not parse
         shown = " ".join(command(*words, "--help").out.split())
@@ -605,46 +606,47 @@ class Failing(io.StringIO):
         raise self.error
 
 
-def calls_that_save(folder: Path) -> dict[Path, tuple[object, ...]]:
-    """A command by the file that it must leave behind."""
-    small = ("--rounds", "30", "--draws", "120", "--chains", "10", "--steps", "1")
-    return {
-        folder / "out" / "results.json": (*SMALL, "uniform", "linucb", "--out", folder / "out"),
-        folder / "p.json": ("posterior", "lints", *small, "--json", folder / "p.json"),
-        folder / "c.json": (
-            *("calibrate", "lints", "--simulations", "50", "--rounds", "5"),
-            *("--json", folder / "c.json"),
-        ),
-    }
+#: Commands that write a file of results.
+SAVING: dict[str, tuple[str, ...]] = {
+    "run": (*SMALL, "uniform", "linucb"),
+    "posterior": (
+        *("posterior", "lints", "--rounds", "30", "--draws", "120"),
+        *("--chains", "10", "--steps", "1"),
+    ),
+    "calibrate": ("calibrate", "lints", "--simulations", "50", "--rounds", "5"),
+}
+#: What is wrong with standard output, the code that the command ends with, and what it says.
+UNPRINTABLE: dict[str, tuple[OSError, int, str]] = {
+    "pipe": (BrokenPipeError(32, "Broken pipe"), 0, ""),
+    "disk": (
+        OSError(28, "No space left on device"),
+        2,
+        "feelgood: cannot print the output (No space left on device): print it elsewhere; "
+        "files that were asked for are written.\n",
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (BrokenPipeError(32, "Broken pipe"), 0, ""),
-        (
-            OSError(28, "No space left on device"),
-            2,
-            "feelgood: cannot print the output (No space left on device): print it elsewhere; "
-            "files that were asked for are written.\n",
-        ),
-    ],
-    ids=["pipe", "disk"],
+    ("saving", "wrong"),
+    slow_but([("run", "pipe"), ("run", "disk")], itertools.product(SAVING, UNPRINTABLE)),
 )
 def test_results_are_saved_though_nothing_can_be_printed(
     command: Command,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
-    error: OSError,
-    code: int,
-    message: str,
+    saving: str,
+    wrong: str,
 ) -> None:
-    for file, call in calls_that_save(tmp_path).items():
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdout", Failing(error))
-            done = command(*call)
-        assert (done.code, done.err) == (code, message)
-        assert json.loads(file.read_text())
+    error, code, message = UNPRINTABLE[wrong]
+    file, where = tmp_path / "r.json", ("--json", tmp_path / "r.json")
+    if saving == "run":
+        file, where = tmp_path / "out" / "results.json", ("--out", tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", Failing(error))
+        done = command(*SAVING[saving], *where)
+    assert (done.code, done.err) == (code, message)
+    assert json.loads(file.read_text())
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
@@ -746,6 +748,7 @@ def test_ctrl_c_before_the_first_result_leaves_old_files_alone(tmp_path: Path) -
 # ---- plugins --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_agent_and_a_testbed_from_outside_run_through_the_command(tmp_path: Path) -> None:
     running = process(
         *("run", "seesaw", "copycat", "linucb", "--seeds", "3", "--plugin", PLUGIN),
@@ -790,12 +793,12 @@ VALUES = [("0.1", 0.1), ("3", 3), ("true", True), ("sqrt", "sqrt"), ("1,2.5", [1
     ("text", "value"), [*VALUES, ("a, b", ["a", "b"]), ("9" * 5000, "9" * 5000)]
 )
 def test_values(text: str, value: object) -> None:
-    assert run_command.parse_value(text) == value
+    assert parse_value(text) == value
 
 
 def test_settings_of_names_with_dots_and_dashes() -> None:
     pairs = ["wheel-0.5.mu1=3", "epsgreedy-tabular.epsilon=0.2", "epsgreedy-tabular.decay=none"]
-    assert run_command.parse_settings(pairs) == {
+    assert parse_set_options(pairs) == {
         "wheel-0.5": {"mu1": 3},
         "epsgreedy-tabular": {"epsilon": 0.2, "decay": "none"},
     }

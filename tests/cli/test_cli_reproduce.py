@@ -15,7 +15,11 @@ from feelgood.cli import output
 from feelgood.paper import costs, reproducing
 from feelgood.paper.published_rows import TITLES, rows
 from feelgood.paper.reproducing import plan_rows
-from feelgood.report.published import PublishedComparison, compare_rows, comparison_in_words
+from feelgood.report.published_comparisons import (
+    PublishedComparison,
+    compare_rows,
+    comparison_in_words,
+)
 from feelgood.studies import Store
 
 

@@ -1,12 +1,14 @@
 """Our generator gives the numbers of JAX's own, whatever is drawn and however."""
 
 import functools
+import itertools
 from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering
 from jaxtyping import Array
 
 from feelgood.numerics import generator
@@ -35,6 +37,12 @@ DRAWS: dict[str, Callable[[Array], Array]] = {
 ROUNDINGS = 20
 
 
+NORMALS = pytest.mark.parametrize(
+    ("keys", "count"),
+    covering(itertools.product(((), (3,), (2, 700)), (1, 4, 5, 63, 64, 3000))),
+)
+
+
 def same(ours: np.ndarray, theirs: np.ndarray) -> None:
     """Whole numbers bit for bit, others up to the roundings of erf⁻¹."""
     if np.issubdtype(theirs.dtype, np.floating):
@@ -43,10 +51,11 @@ def same(ours: np.ndarray, theirs: np.ndarray) -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("what", DRAWS)
-@pytest.mark.parametrize("together", [False, True], ids=["one by one", "vmapped"])
-def test_the_numbers_are_those_of_jax(what: str, together: bool) -> None:
-    draw = DRAWS[what]
+@pytest.mark.parametrize(
+    ("how", "what"), covering(itertools.product(("one by one", "vmapped"), DRAWS))
+)
+def test_the_numbers_are_those_of_jax(how: str, what: str) -> None:
+    draw, together = DRAWS[what], how == "vmapped"
 
     def drawn(key: Callable[[Array], Array]) -> list[np.ndarray]:
         seeds = jnp.asarray(np.array(SEEDS, np.uint32))
@@ -58,8 +67,7 @@ def test_the_numbers_are_those_of_jax(what: str, together: bool) -> None:
         same(ours, theirs)
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 63, 64, 3000])
-@pytest.mark.parametrize("keys", [(), (3,), (2, 700)], ids=str)
+@NORMALS
 def test_our_normals_are_those_of_jax(count: int, keys: tuple[int, ...]) -> None:
     """Few from many keys are drawn in pieces, which must not change a number."""
 
@@ -71,12 +79,11 @@ def test_our_normals_are_those_of_jax(count: int, keys: tuple[int, ...]) -> None
         return np.asarray(jax.jit(function)(each))
 
     theirs = drawn(jax.random.key(3), lambda key, count: jax.random.normal(key, (count,)))
-    same(drawn(generator.key(3), generator.normal), theirs)
-    same(drawn(jax.random.key(3), generator.normal), theirs)
+    same(drawn(generator.key(3), generator.normals), theirs)
+    same(drawn(jax.random.key(3), generator.normals), theirs)
 
 
-@pytest.mark.parametrize("count", [1, 4, 5, 63, 64, 3000])
-@pytest.mark.parametrize("keys", [(), (3,), (2, 700)], ids=str)
+@NORMALS
 def test_our_normals_are_made_of_the_bits_of_jax(
     monkeypatch: pytest.MonkeyPatch, count: int, keys: tuple[int, ...]
 ) -> None:
@@ -87,7 +94,7 @@ def test_our_normals_are_made_of_the_bits_of_jax(
         each = [generator.key(3), jax.random.key(3)]
         if keys:
             each = [jax.random.split(key, keys) for key in each]
-        ours = functools.partial(generator.normal, count=count)
+        ours = functools.partial(generator.normals, count=count)
         theirs = functools.partial(jax.random.bits, shape=(count,))
         for _ in keys:
             ours, theirs = jax.vmap(ours), jax.vmap(theirs)

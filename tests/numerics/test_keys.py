@@ -1,11 +1,12 @@
 """The key contract: comparisons are paired, and nobody moves anybody else."""
 
-from typing import Any
+import itertools
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering, slow_but
 from registered import built
 from toys import Witness
 
@@ -22,14 +23,13 @@ TINY_SHARED = Logistic(dim=3, arms=4)
 ROUNDS = 60  # at most 100, so that curves and health show every round
 
 
-#: More data sets of classes that `digits` and `financial` stand for: slow tests.
-ALIKE = {"shuttle", "magic", "mushroom", "adult", "covertype", "mnist", "cifar10"}
-ALIKE |= {"jester", "restaurant"}
+#: The data set that needs no file comes first, and so is the quick one.
+FAMILIES = sorted((f.names[0] for f in TESTBEDS.families()), key=lambda name: name != "digits")
 
 
-def one_testbed_a_family() -> list[Any]:
-    names = [family.names[0] for family in TESTBEDS.families()]
-    return [pytest.param(n, marks=pytest.mark.slow if n in ALIKE else ()) for n in names]
+def settings(name: str) -> set[frozenset[str]]:
+    """Testbeds with the same settings, such as most data sets, have the same functions."""
+    return {frozenset(TESTBEDS[name].settings)}
 
 
 def equal(a: Block, b: Block) -> None:
@@ -37,7 +37,7 @@ def equal(a: Block, b: Block) -> None:
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
 
-@pytest.mark.parametrize("name", one_testbed_a_family())
+@pytest.mark.parametrize("name", covering(FAMILIES, settings))
 def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
     testbed = built(TESTBEDS[name])
     alone, many = environment(testbed, [7], 20), environment(testbed, [3, 7, 1, 4], 20)
@@ -45,7 +45,8 @@ def test_seed_7_alone_meets_what_seed_7_meets_among_many(name: str) -> None:
     assert not np.array_equal(many.contexts[..., 0], many.contexts[..., 1]), "seeds must differ"
 
 
-@pytest.mark.parametrize("name", one_testbed_a_family())
+# Quick: one of data, and one of each kind of context.
+@pytest.mark.parametrize("name", slow_but(("digits", "linear-20", "logistic-20"), FAMILIES))
 def test_rounds_do_not_depend_on_the_block_they_are_made_in(name: str) -> None:
     testbed, seeds = built(TESTBEDS[name]), seed_array([7, 8])
     whole = environment(testbed, [7, 8], 20)
@@ -69,12 +70,13 @@ def test_every_agent_meets_the_same_contexts_and_the_same_luck(testbed: feelgood
         np.testing.assert_array_equal(outcome.health["reward"][arm], block.rewards[:, arm].T)
 
 
-@pytest.mark.parametrize("agent", ["uniform", "lints", "linucb"])
-@pytest.mark.parametrize("testbed", [TINY, TINY_SHARED], ids=["disjoint", "shared"])
-def test_an_agents_seed_7_alone_is_its_seed_7_among_many(
-    testbed: feelgood.Testbed, agent: str
-) -> None:
+@pytest.mark.parametrize(
+    ("contexts", "agent"),
+    covering(itertools.product(("disjoint", "shared"), ("uniform", "lints", "linucb"))),
+)
+def test_an_agents_seed_7_alone_is_its_seed_7_among_many(contexts: str, agent: str) -> None:
     """Bit for bit, although the two are different programs (one without lanes, one with)."""
+    testbed = {"disjoint": TINY, "shared": TINY_SHARED}[contexts]
     (alone,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds=[7])
     (many,) = feelgood.run(testbed, [agent], rounds=ROUNDS, seeds="5:9")
     np.testing.assert_array_equal(alone.curve[0], many.curve[2])

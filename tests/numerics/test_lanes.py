@@ -1,11 +1,13 @@
 """The small linear algebra against numpy and scipy in float64, with and without lanes."""
 
+import itertools
 import time
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import covering
 from scipy import linalg, stats
 
 from feelgood.numerics import lanes
@@ -16,6 +18,7 @@ CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 SHAPES = [(), (2, 3)]
 DIMS = [1, 5, 9]
+EVERY = pytest.mark.parametrize(("dim", "shape"), covering(itertools.product(DIMS, SHAPES)))
 
 
 def random(*shape: int) -> np.ndarray:
@@ -38,8 +41,7 @@ def trail(array: jax.Array, axes: int) -> np.ndarray:
     return np.moveaxis(np.asarray(array, np.float64), range(axes), range(-axes, 0))
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dim", DIMS)
+@EVERY
 def test_dot_matvec_and_outer(dim: int, shape: tuple[int, ...]) -> None:
     matrix, a, b = random(*shape, dim, dim), random(*shape, dim), random(*shape, dim) + 1
     left, right, square = lead(a, 1), lead(b, 1), lead(matrix, 2)
@@ -51,8 +53,7 @@ def test_dot_matvec_and_outer(dim: int, shape: tuple[int, ...]) -> None:
     )
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dim", DIMS)
+@EVERY
 def test_triangular_solves(dim: int, shape: tuple[int, ...]) -> None:
     factor = np.linalg.cholesky(positive_definite(dim, shape))
     rhs = random(*shape, dim)
@@ -66,8 +67,7 @@ def test_triangular_solves(dim: int, shape: tuple[int, ...]) -> None:
         )
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dim", DIMS)
+@EVERY
 def test_rank_one_update(dim: int, shape: tuple[int, ...]) -> None:
     matrix = positive_definite(dim, shape)
     x = random(*shape, dim)
@@ -92,8 +92,7 @@ def test_rank_one_update_compiles_in_linear_time() -> None:
     assert seconds(16) < 12 * seconds(8)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dim", DIMS)
+@EVERY
 def test_inverse_root_update(dim: int, shape: tuple[int, ...]) -> None:
     matrix = positive_definite(dim, shape)
     x = random(*shape, dim)

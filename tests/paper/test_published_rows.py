@@ -12,7 +12,7 @@ from feelgood.core.lookup import preset_settings
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import TESTBEDS
 from feelgood.paper import published_rows
-from feelgood.paper.published import all_published, published
+from feelgood.paper.published_numbers import all_published, published
 from feelgood.paper.published_rows import PAPER_ROUNDS, TITLES, PublishedRow, missing, rows, to_row
 from feelgood.paper.reproducing import plan_rows
 

@@ -7,7 +7,7 @@ import pytest
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.paper import reasons
-from feelgood.paper.published import Published, all_published
+from feelgood.paper.published_numbers import Published, all_published
 
 TEXT = files("feelgood.paper").joinpath("reasons.toml").read_text(encoding="utf-8")
 ALL = tomllib.loads(TEXT)

@@ -13,12 +13,12 @@ from made_results import result
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.paper import published_rows
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import PublishedRow
 from feelgood.paper.reproducing import plan_rows
 from feelgood.paper.tuning import ARCHITECTURES, NetworkTuning, plan_tuning, with_choices
 from feelgood.report.page import build_page
-from feelgood.report.published import compare_rows
+from feelgood.report.published_comparisons import compare_rows
 from feelgood.report.published_tables import to_csv, to_markdown
 from feelgood.studies import Store
 from feelgood.studies.planning import Cell

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from made_up import small_analysis
 from proofs.test_mutants import MUTANTS
 from scipy import linalg, stats
 
@@ -29,7 +30,6 @@ from feelgood.posterior import (
     MEASURES,
     Law,
     analyse,
-    analyse_each,
     calibrate,
     compare,
     judge,
@@ -41,9 +41,9 @@ from feelgood.posterior import (
 from feelgood.posterior.along import moments_of
 from feelgood.posterior.analysis_results import AgentPosterior
 from feelgood.posterior.chains import gather, parallel_draws
-from feelgood.posterior.comparing import fresh_contexts
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, Observed, choice_shares, exact_posterior, feelgood_law
-from feelgood.posterior.settings import noise_of
+from feelgood.posterior.matched_settings import noise_of
 from feelgood.report.charts.draws import ellipse, posterior_figure
 from feelgood.report.posterior_draws import to_inference_data
 from feelgood.report.rendering import render_figure
@@ -585,13 +585,6 @@ def test_uniform_ranks_are_rarely_refused() -> None:
 # ---- figure, export and commands ------------------------------------------------------------
 
 
-@functools.cache
-def quick_results() -> tuple[AgentPosterior, ...]:
-    options: dict[str, Any] = {"testbed": "linear-20", "rounds": 40, "draws": 80, "chains": 10}
-    hot = {"lmcts": {"beta": 0.5}}  # another target than the posterior
-    return tuple(analyse_each(["lints", "lmcts"], steps=5, settings=hot, **options))
-
-
 def test_the_ellipse_holds_nine_tenths() -> None:
     mean, covariance = LAW.mean[0, :2], LAW.covariance[0, :2, :2]
     edge = ellipse(mean, covariance) - mean
@@ -600,7 +593,7 @@ def test_the_ellipse_holds_nine_tenths() -> None:
 
 
 def test_the_figure_has_a_row_an_agent_and_a_column_an_arm(tmp_path: Path) -> None:
-    chart = posterior_figure(quick_results(), points=20)
+    chart = posterior_figure(small_analysis().agents, points=20)
     (values,) = chart.to_dict()["datasets"].values()
     assert {(row["series"], row["arm"]) for row in values} == {
         (agent, arm) for agent in ("lints", "lmcts") for arm in range(5)
@@ -615,7 +608,7 @@ def test_the_figure_has_a_row_an_agent_and_a_column_an_arm(tmp_path: Path) -> No
 
 def test_arviz_opens_the_draws(tmp_path: Path) -> None:
     arviz = pytest.importorskip("arviz", exc_type=ImportError)
-    found = quick_results()
+    found = small_analysis().agents
     data = to_inference_data(found)
     assert data.posterior["lints"].dims == ("chain", "draw", "block", "coordinate")
     np.testing.assert_array_equal(data.posterior["lmcts"].values, found[1].draws)

@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from feelgood import AGENTS, Spec
-from feelgood.agents.grammar import all_names, read
+from feelgood.agents import grammar
+from feelgood.agents.grammar import all_names
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
 from feelgood.core.spec import Layout
 from feelgood.targets.history import Rows
@@ -184,7 +185,7 @@ def agent(name: str, **values: Any) -> Thompson:
 
 def parts_of(name: str) -> set[tuple[str, Any]]:
     """What the name of an agent is made of: of each part, one agent is a quick test."""
-    parts = read(name)
+    parts = grammar.parts_of(name)
     assert parts is not None
     return {
         ("kernel", parts.kernel),
@@ -195,7 +196,7 @@ def parts_of(name: str) -> set[tuple[str, Any]]:
 
 def kinds_of(name: str) -> set[tuple[str, Any]]:
     """The same where it matters only whether a kernel has a filter, and not which it is."""
-    parts = read(name)
+    parts = grammar.parts_of(name)
     assert parts is not None
     return {("adjusted", parts.kernel.adjusted), *parts_of(name)} - {("kernel", parts.kernel)}
 

@@ -142,7 +142,10 @@ def test_order_of_rounds_does_not_matter(contexts: str, loss: str) -> None:
     )
 
 
-@pytest.mark.parametrize("shared", [False, True], ids=["disjoint", "shared"])
+@pytest.mark.parametrize(
+    "shared",
+    [pytest.param(False, id="disjoint"), pytest.param(True, id="shared", marks=pytest.mark.slow)],
+)
 def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
     """SVRG with small batches keeps both: sums over the history must be as by Gram and moment."""
     policy, data = case("svrglmcts", shared, bernoulli=False, batch=1)
@@ -308,7 +311,7 @@ def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> N
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
-@pytest.mark.parametrize("s", [3.0, 50.0])
+@pytest.mark.parametrize("s", slow_but((3.0,), (3.0, 50.0)))
 def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
     """Over the histories of a run with the hard cap, with nothing settled before."""
     _, stops = run_of("fglmcts", 2.0)
@@ -338,9 +341,9 @@ def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
     require([levels.close("value", alone, value, ROUNDING * formula.size(points))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("bandit", "name"),
-    slow_but([("linear-20", "fghmcts")], [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]),
+    ("bandit", "name"), [("linear-20", "fghmcts"), ("logistic-20", "sfghmcts")]
 )
 def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     bandit: str, name: str, monkeypatch: pytest.MonkeyPatch

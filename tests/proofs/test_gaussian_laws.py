@@ -7,7 +7,7 @@ discrete Lyapunov equation. SVRG: the moments that its recursion has, batches in
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from grids import covering, slow_but
+from grids import covering
 from proofs.laws import Gaussian, gaussian_checks, proof_agent
 from proofs.levels import require
 from proofs.targets import PLAIN, Problem, kinds_of, problem
@@ -43,10 +43,8 @@ def test_shared_parameters_and_a_constant_step(name: str) -> None:
     require(gaussian_checks(in_absolute_units(name, SHARED), SHARED, f"{name}, shared"))
 
 
-# Quick: the kernel whose drift, noise and ratio all have the preconditioner.
-@pytest.mark.parametrize(
-    "name", slow_but(("pmalats",), (n for n in PLAIN if ("preconditioned", True) in kinds_of(n)))
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in PLAIN if ("preconditioned", True) in kinds_of(n)])
 def test_preconditioners_of_many_dimensions(name: str) -> None:
     """In twelve dimensions, after sixty updates of the preconditioner."""
     policy = proof_agent(name, steps=40)

@@ -97,7 +97,8 @@ class Mutant:
     broken: str
     caught_by: tuple[tuple[Callable[[str], list[Check]], str], ...]
     names: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    #: How many of the checks are quick tests; none where another mutant breaks the same formula.
+    #: How many of the checks are quick tests. Of each check at least one is; none where another
+    #: mutant is noticed by the same check in a quick test.
     quick: int = 1
 
     def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,6 +155,7 @@ MUTANTS = (
         "beta * (chain.value - value) + kinetic",
         "beta * (chain.value - value)",
         ((gaussian, "hmcts"),),
+        quick=0,
     ),
     Mutant(
         "bonus evaluated at the old θ",
@@ -204,6 +206,7 @@ MUTANTS = (
         "jnp.sqrt(2.0 * friction * h / tuning.beta)",
         "jnp.sqrt(2.0 * h / tuning.beta)",
         ((gaussian, "ulmcts"),),
+        quick=0,
     ),
     Mutant(
         "V⁻¹ drift with V⁻¹ noise",
@@ -212,6 +215,7 @@ MUTANTS = (
         "jnp.sqrt(2.0 * h / tuning.beta) * normal",
         "jnp.sqrt(2.0 * h / tuning.beta) * tuning.whiten(normal)",
         ((gaussian, "plmcts"), (stationary, "pfglmcts")),
+        quick=0,
     ),
     Mutant(
         "Langevin noise √(h/β)",

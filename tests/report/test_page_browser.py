@@ -15,7 +15,7 @@ from made_up import made_up, swept
 
 from feelgood.paper.published_rows import rows as published_rows
 from feelgood.report.page import build_page
-from feelgood.report.published import compare_row
+from feelgood.report.published_comparisons import compare_row
 
 HOSTILE = "</script><img src=x onerror=window.hacked=1>"
 DRAWN = "#curves .chart svg .mark-line path"

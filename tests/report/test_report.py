@@ -27,7 +27,7 @@ from feelgood.report.charts.published import beside_published
 from feelgood.report.charts.sweep import sweep_charts
 from feelgood.report.matching import find_comparisons
 from feelgood.report.packing import pack
-from feelgood.report.published import PublishedVerdict
+from feelgood.report.published_comparisons import PublishedVerdict
 from feelgood.report.rendering import render, save_chart, to_spec
 from feelgood.report.series import find_sweeps, name_series, ordered_labels
 from feelgood.report.theme import INKS, PALETTES
@@ -209,6 +209,7 @@ def data_of(text: str) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.slow
 def test_the_main_table_with_100_seeds_is_under_5_mb() -> None:
     text = page.build_page(main_table(seeds=100), title="main")
     size = len(text.encode())

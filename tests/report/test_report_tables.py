@@ -14,7 +14,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.paper.published_rows import PublishedRow, rows
 from feelgood.report.latex import escape_latex
-from feelgood.report.published import (
+from feelgood.report.published_comparisons import (
     PublishedComparison,
     PublishedVerdict,
     caption,

@@ -64,7 +64,8 @@ def undisturbed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
     return file
 
 
-@ON_BOTH
+@pytest.mark.slow  # the torture goes on with finished cells, too
+@ON_LARGE
 def test_finished_cells_are_not_run_again(undisturbed: Path) -> None:
     file = undisturbed
     store = Store(read_study(file).store, create=False)

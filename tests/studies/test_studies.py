@@ -415,6 +415,7 @@ agents = ["boltzmann", "uniform", "epsgreedy-tabular"]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_agent")
 def test_a_study_with_ones_own_agent_and_what_becomes_of_it_when_that_is_edited(
     command: Command, tmp_path: Path

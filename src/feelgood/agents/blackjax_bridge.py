@@ -31,9 +31,9 @@ from feelgood.targets.history import Rows
 from feelgood.targets.observations import Data
 from feelgood.targets.sums import Stats
 
-PREFIX = "blackjax:"
+_PREFIX = "blackjax:"
 #: Kernels that a listing shows; any other that fits is understood too.
-SHOWN = ("nuts", "hmc", "mala", "barker", "mclmc")
+LISTED_KERNELS = ("nuts", "hmc", "mala", "barker", "mclmc")
 #: What can be supplied to a kernel, by the name of the argument.
 SUPPLIED = ("step_size", "inverse_mass_matrix", "num_integration_steps", "L")
 #: What can be supplied to `init` besides the position and the log-density.
@@ -67,23 +67,23 @@ def find_kernel(name: str) -> _Kernel:
     usable = [n for n in dir(blackjax) if hasattr(getattr(blackjax, n), "build_kernel")]
     if found is None or not hasattr(found, "init") or not hasattr(found, "build_kernel"):
         raise FeelgoodError(
-            f"'{PREFIX}{name}' is not a BlackJAX kernel: {did_you_mean(name, usable)}"
+            f"'{_PREFIX}{name}' is not a BlackJAX kernel: {did_you_mean(name, usable)}"
         )
     try:
         arguments = inspect.signature(found.build_kernel()).parameters
         init_arguments = list(inspect.signature(found.init).parameters)
     except TypeError as error:
         raise FeelgoodError(
-            f"'{PREFIX}{name}' does not fit: its build_kernel needs arguments ({error}); "
-            f"use for example {PREFIX}nuts."
+            f"'{_PREFIX}{name}' does not fit: its build_kernel needs arguments ({error}); "
+            f"use for example {_PREFIX}nuts."
         ) from None
     extra = [a for a in arguments.values() if a.name not in ("rng_key", "state", "logdensity_fn")]
     strange = [a.name for a in extra if a.default is a.empty and a.name not in SUPPLIED]
     strange += [a for a in init_arguments[2:] if a not in INIT_KEYS]
     if strange or init_arguments[:2] != ["position", "logdensity_fn"]:
         raise FeelgoodError(
-            f"'{PREFIX}{name}' does not fit: it needs {', '.join(strange) or 'another init'}, "
-            f"and only {', '.join(SUPPLIED)} can be supplied; use for example {PREFIX}nuts."
+            f"'{_PREFIX}{name}' does not fit: it needs {', '.join(strange) or 'another init'}, "
+            f"and only {', '.join(SUPPLIED)} can be supplied; use for example {_PREFIX}nuts."
         )
     return _Kernel(
         name=name,
@@ -211,11 +211,11 @@ class BlackjaxThompson(Policy):
         )
 
 
-def parse(name: str) -> Entry[Policy] | None:
+def _parse(name: str) -> Entry[Policy] | None:
     """`blackjax:KERNEL`; an error for a kernel that does not exist or does not fit."""
-    if not name.startswith(PREFIX):
+    if not name.startswith(_PREFIX):
         return None
-    kernel = name.removeprefix(PREFIX)
+    kernel = name.removeprefix(_PREFIX)
     find_kernel(kernel)
     bonus_rules = settings_of(FeelGood)
     # No bonus unless it is asked for.
@@ -238,8 +238,8 @@ AGENTS.add(
     Family(
         label="BlackJAX Thompson sampling",
         doc="blackjax:KERNEL",
-        parse=parse,
+        parse=_parse,
         names=(),
-        more_names=tuple(PREFIX + kernel for kernel in SHOWN),
+        more_names=tuple(_PREFIX + kernel for kernel in LISTED_KERNELS),
     )
 )

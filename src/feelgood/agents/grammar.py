@@ -105,7 +105,7 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(f"((?:{variants})*)({bonuses})?({kernels})ts")
 
 
-def read(name: str) -> Parts | None:
+def parts_of(name: str) -> Parts | None:
     """The parts of a name; None for a name of another kind; an error for nonsense."""
     match = _pattern().fullmatch(name)
     if match is None:
@@ -133,9 +133,9 @@ def read(name: str) -> Parts | None:
     return Parts(preconditioned, variant, bonus_name, kernel_name)
 
 
-def parse(name: str) -> Entry[Policy] | None:
+def _parse(name: str) -> Entry[Policy] | None:
     """The agent of this name; None for a name of another kind; an error for nonsense."""
-    parts = read(name)
+    parts = parts_of(name)
     if parts is None:
         return None
     kernel, preconditioned = parts.kernel, parts.preconditioned
@@ -163,7 +163,7 @@ AGENTS.add(
     Family(
         label="MCMC Thompson sampling",
         doc="[p|u|svrg][fg|sfg]{lmc|mala|hmc}ts",
-        parse=parse,
+        parse=_parse,
         names=PAPER_AGENTS,
         more_names=tuple(name for name in all_names() if name not in PAPER_AGENTS),
     )

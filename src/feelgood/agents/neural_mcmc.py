@@ -31,8 +31,8 @@ from feelgood.targets.bonus import FeelGood
 from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.replay import Replay
 
-PREFIX = "neural-"
-SCHEDULES = ("decay", "constant")
+_PREFIX = "neural-"
+_SCHEDULES = ("decay", "constant")
 
 
 class NeuralThompsonState(eqx.Module):
@@ -67,7 +67,7 @@ class NeuralThompson(NeuralPolicy):
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.1, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
-    schedule: str = setting("decay", "step that falls as data come, or stays", choices=SCHEDULES)
+    schedule: str = setting("decay", "step that falls as data come, or stays", choices=_SCHEDULES)
 
     def __check_init__(self) -> None:
         name = type(self.kernel).__name__
@@ -177,7 +177,7 @@ def neural_settings(kernel: type[Kernel], bonus: type[FeelGood] | None) -> dict[
     return {**own, **settings_of(kernel), **(settings_of(bonus) if bonus else {})}
 
 
-def compose(
+def _compose(
     kernel: type[Kernel], bonus: type[FeelGood] | None, values: Mapping[str, Any]
 ) -> NeuralThompson:
     """The agent with these parts and settings. A bonus of weight 0 is no bonus, at no cost."""
@@ -197,22 +197,22 @@ def compose(
     )
 
 
-def read(name: str) -> grammar.Parts | None:
+def network_parts_of(name: str) -> grammar.Parts | None:
     """The parts of a name; None for a name of another kind; an error for nonsense."""
-    if not name.startswith(PREFIX):
+    if not name.startswith(_PREFIX):
         return None
-    parts = grammar.read(name.removeprefix(PREFIX))
+    parts = grammar.parts_of(name.removeprefix(_PREFIX))
     if parts is not None and parts.preconditioned:
         raise FeelgoodError(
             f"'{name}' makes no sense: networks have no preconditioned form, "
-            f"use '{PREFIX}{name.removeprefix(PREFIX + 'p')}'."
+            f"use '{_PREFIX}{name.removeprefix(_PREFIX + 'p')}'."
         )
     return parts
 
 
-def parse(name: str) -> Entry[Policy] | None:
+def _parse(name: str) -> Entry[Policy] | None:
     """The agent of this name; None for a name of another kind; an error for nonsense."""
-    parts = read(name)
+    parts = network_parts_of(name)
     if parts is None:
         return None
     kernel = parts.kernel
@@ -221,12 +221,12 @@ def parse(name: str) -> Entry[Policy] | None:
         name=name,
         doc=f"Thompson sampling of a network by {kernel.title}{bonus_text}.",
         settings=neural_settings(kernel, bonus),
-        make=lambda values: compose(kernel, bonus, values),
+        make=lambda values: _compose(kernel, bonus, values),
     )
 
 
 NAMES = tuple(
-    f"{PREFIX}{variant}{bonus}{kernel_name}ts"
+    f"{_PREFIX}{variant}{bonus}{kernel_name}ts"
     for variant, kernel_name in KERNELS
     for bonus in grammar.BONUSES
 )
@@ -234,7 +234,7 @@ AGENTS.add(
     Family(
         label="MCMC Thompson sampling of a network",
         doc="neural-[u|svrg][fg|sfg]{lmc|mala|hmc}ts",
-        parse=parse,
+        parse=_parse,
         names=NAMES,
     )
 )

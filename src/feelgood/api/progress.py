@@ -20,13 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from feelgood.core.errors import FeelgoodError
-
-
-def duration(seconds: float) -> str:
-    """`45 s`, `12 min`, `3.2 h`."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+from feelgood.core.numbers import duration
 
 
 class RateColumn(ProgressColumn):
@@ -77,7 +71,7 @@ def reason_to_be_slow(label: str) -> str:
     from feelgood.agents import grammar
 
     with contextlib.suppress(FeelgoodError):
-        parts = grammar.read(label.split(maxsplit=1)[0].removeprefix("neural-"))
+        parts = grammar.parts_of(label.split(maxsplit=1)[0].removeprefix("neural-"))
         if parts is not None and parts.bonus_name:
             return ", or more: its bonus reads the whole history in every step"
     return ""

@@ -7,7 +7,6 @@ results.parquet           one row per agent, setting and seed
 
 import dataclasses
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,14 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.api.run_folder import (
-    FOLDER_PARTS,
-    RESULTS_FILE,
-    TABLE_FILE,
-    prepare_folder,
-    unwritable,
-)
+from feelgood.api.run_folder import RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
 from feelgood.core.arguments import parse_path
+from feelgood.core.atomic import remove_leftovers_of_the_dead
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.engine.columns import to_arrow, to_tree
 from feelgood.engine.results import AgentResult
@@ -37,34 +31,31 @@ def save_results(
 ) -> Path:
     """Write a run's results as a store; see `RunResult.save`. Returns the folder.
 
-    Everything is written beside the old results first, so that an error leaves those as they are.
+    Everything is written beside the old results first, so that an error leaves those as they are,
+    and a process that is killed leaves the old results or the new ones.
     """
     import pyarrow.parquet as pq
 
+    from feelgood.studies.folder_parts import replacing_parts
     from feelgood.studies.store import Store
 
     if not results:
         raise FeelgoodError("there are no results to save: run at least one agent.")
     place = prepare_folder(folder, force)
-    fresh = place / f".feelgood-{os.getpid()}.tmp"
     try:
-        fresh.mkdir(parents=True)
-        store = Store(fresh)
-        for one in results:
-            for cell, part in _cells(one):
-                store.put(cell, part)
-        text = json.dumps(to_tree(results, interrupted), indent=1, allow_nan=False)
-        (fresh / RESULTS_FILE).write_text(text + "\n")
-        pq.write_table(to_arrow(results), fresh / TABLE_FILE)
-        for name in FOLDER_PARTS:
-            old = place / name
-            if old.is_dir():
-                shutil.rmtree(old)
-            os.replace(fresh / name, old)
+        with replacing_parts(place, lambda: prepare_folder(place, force)) as fresh:
+            for name in (RESULTS_FILE, TABLE_FILE):  # the command tries whether it may write these
+                remove_leftovers_of_the_dead(place / name)
+            store = Store(fresh)
+            for one in results:
+                for cell, part in _cells(one):
+                    store.put(cell, part)
+            text = json.dumps(to_tree(results, interrupted), indent=1, allow_nan=False)
+            (fresh / RESULTS_FILE).write_text(text + "\n")
+            pq.write_table(to_arrow(results), fresh / TABLE_FILE)
+            shutil.rmtree(store.work_folder)
     except OSError as error:
         raise unwritable(place, error) from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
     return place
 
 

@@ -1,6 +1,5 @@
-"""The command line's frame: the application, its errors and what commands share."""
+"""The command line's frame: the application, and where its errors go."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,20 +11,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
-
-PluginOption = Annotated[
-    list[str] | None,
-    typer.Option("--plugin", help="Python file or module that registers agents or testbeds."),
-]
-
-DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Folder with datasets; default: FEELGOOD_DATA.")
-]
-
-RoundsOption = Annotated[
-    str | None, typer.Option(help="Rounds, such as 500, 10k or 1e4; default: the testbed's.")
-]
-SEEDS_HELP = "N for seeds 0 to N-1, a range A:B, or a list such as 1,2,3."
 
 
 def _print_version(wanted: bool) -> bool:

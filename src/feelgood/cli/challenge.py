@@ -7,15 +7,17 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from feelgood.cli.app import DataOption, app, errors
+from feelgood.cli.app import app, errors
+from feelgood.cli.options import DataOption
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import with_sign
 
 if TYPE_CHECKING:
     from feelgood.api.challenges import Challenge
 
 
-@app.command()
-def challenge(
+@app.command("challenge", epilog="Example: feelgood challenge mine.py --testbed linear-20")
+def challenge_command(
     plugin: Annotated[str, typer.Argument(help="Your Python file, or a registered agent's name.")],
     testbed: Annotated[str, typer.Option(help="One with shipped results.")] = "linear-20",
     agent: Annotated[
@@ -27,14 +29,14 @@ def challenge(
     data: DataOption = None,
 ) -> None:
     """Run your agent on the seeds of the shipped results, paired with every agent there."""
-    from feelgood.api.challenges import challenge as run_challenge
+    from feelgood.api.challenges import challenge
     from feelgood.api.progress import progress_bar
     from feelgood.data.datasets import use_data
 
     use_data(data)
     challenger = _challenger(plugin, agent)
     with progress_bar(errors) as report:
-        outcomes = run_challenge(challenger, testbed, seeds=seeds, progress=report)
+        outcomes = challenge(challenger, testbed, seeds=seeds, progress=report)
     out = Console(highlight=False)
     for outcome in outcomes:
         out.print(_table(outcome))
@@ -87,12 +89,7 @@ def _table(outcome: "Challenge") -> Table:
             row.baseline.agent,
             "both" if "," in row.baseline.preset else row.baseline.preset,
             f"{row.regret:,.1f}",
-            f"{_signed(d.mean)} \\[{_signed(d.low)}, {_signed(d.high)}]",
+            f"{with_sign(d.mean)} \\[{with_sign(d.low)}, {with_sign(d.high)}]",
             seen,
         )
     return table
-
-
-def _signed(value: float) -> str:
-    digits = 1 if abs(value) < 1000 else 0
-    return f"{value:+,.{digits}f}".replace("-", "−")

@@ -17,7 +17,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from feelgood.cli.app import DataOption, app, errors
+from feelgood.cli.app import app, errors
+from feelgood.cli.options import DataOption
 from feelgood.core.errors import FeelgoodError
 
 commands = typer.Typer(no_args_is_help=True, help="Real datasets: list, fetch, path, verify.")
@@ -48,8 +49,8 @@ def _download_bar(console: Console) -> Iterator[Callable[[str, int, int | None],
         yield report
 
 
-@commands.command("list")
-def list_command(data: DataOption = None) -> None:
+@commands.command("list", epilog="Example: feelgood data list")
+def data_list_command(data: DataOption = None) -> None:
     """List the datasets, and where each one is."""
     from feelgood.data.datasets import DATASETS, find, use_data
 
@@ -64,8 +65,8 @@ def list_command(data: DataOption = None) -> None:
     out.print(f"{'digits':<{width}}  {1797:>7,} rows  {place}", markup=False)
 
 
-@commands.command()
-def fetch(
+@commands.command("fetch", epilog="Example: feelgood data fetch mushroom")
+def data_fetch_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Datasets to get.")],
     from_: Annotated[
         Path | None,
@@ -92,8 +93,8 @@ def fetch(
         typer.echo(f"{name}: {path}")
 
 
-@commands.command()
-def path(name: NameArgument = None, data: DataOption = None) -> None:
+@commands.command("path", epilog="Example: feelgood data path mushroom")
+def data_path_command(name: NameArgument = None, data: DataOption = None) -> None:
     """Print the folder of fetched datasets, or the file of one dataset."""
     from feelgood.data.datasets import data_folder, fetched_folder, located, use_data
 
@@ -101,8 +102,8 @@ def path(name: NameArgument = None, data: DataOption = None) -> None:
     typer.echo(located(name) if name else data_folder() or fetched_folder())
 
 
-@commands.command()
-def verify(name: NameArgument = None, data: DataOption = None) -> None:
+@commands.command("verify", epilog="Example: feelgood data verify")
+def data_verify_command(name: NameArgument = None, data: DataOption = None) -> None:
     """Check datasets against their pinned hashes: all that are here, or one."""
     from feelgood.data.datasets import DATASETS, find, located, read_archive, use_data
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import PluginOption, app
+from feelgood.cli.app import app
 from feelgood.cli.choosing import is_pattern, matching
+from feelgood.cli.options import PluginOption
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.plugins import load_plugins
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from feelgood.core.registry import Entry, Registry
 
 
-@app.command("list")
+@app.command("list", epilog="Example: feelgood list lmcts")
 def list_command(
     what: Annotated[
         str,
@@ -98,7 +99,7 @@ def _documentation(entry: "Entry[Any]") -> Iterator[str]:
         yield inspect.getdoc(type(thing)) or ""
 
 
-@app.command()
+@app.command(epilog="Example: feelgood doctor")
 def doctor() -> None:
     """Versions, devices, cache folder, dataset availability: what to paste into a report."""
     import platform

@@ -1,4 +1,4 @@
-"""What commands print and write: tables, progress, files."""
+"""What commands print and write: tables, files."""
 
 import json
 import os
@@ -72,7 +72,7 @@ def write_atomically(target: Path, write: Any) -> None:
         raise FeelgoodError(f"cannot write {target} ({error.strerror}): free some space.") from None
 
 
-def save(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
+def save_run(result: "RunResult", json_file: Path | None, out: Path | None) -> None:
     """Write what was asked for; `prepare_output` has made sure that it may be replaced."""
     if json_file is not None:
         text = json.dumps(result.to_json(), indent=1, allow_nan=False)

@@ -16,7 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from feelgood.api.progress import RateColumn, duration
+from feelgood.api.progress import RateColumn
+from feelgood.core.numbers import duration
 from feelgood.studies.batches import CellBatch
 from feelgood.studies.driver import Watcher
 from feelgood.studies.store import Damage

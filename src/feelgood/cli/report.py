@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import PluginOption, app
+from feelgood.cli.app import app
+from feelgood.cli.options import ForceFileOption, PluginOption, split_names
 from feelgood.cli.output import prepare_output, write_atomically
 from feelgood.cli.study import note
 from feelgood.core.errors import FeelgoodError, did_you_mean
@@ -58,13 +59,8 @@ def choose_results(
     ]
 
 
-def _names(lists: Sequence[str] | None) -> list[str]:
-    """Names from options that may be repeated or hold several, separated by commas."""
-    return [name.strip() for text in lists or () for name in text.split(",") if name.strip()]
-
-
-@app.command()
-def report(
+@app.command("report", epilog="Example: feelgood report results --open")
+def report_command(
     store: StoreArgument,
     out: Annotated[
         Path | None, typer.Option(help=f"File to write; default: {PAGE_FILE} in the store.")
@@ -75,7 +71,7 @@ def report(
         list[Path] | None,
         typer.Option(help="Also show what 'feelgood posterior --out' wrote to this folder."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceFileOption = False,
     plugin: PluginOption = None,
 ) -> None:
     """Write one self-contained HTML page about all results of a store."""
@@ -105,8 +101,8 @@ def report(
         webbrowser.open(target.resolve().as_uri())
 
 
-@app.command()
-def plot(
+@app.command("plot", epilog="Example: feelgood plot results --out curves.pdf --agents lints,lmcts")
+def plot_command(
     store: StoreArgument,
     out: Annotated[Path, typer.Option(help="File to write: .png, .svg or .pdf.")],
     chart: Annotated[str, typer.Option(help=f"One of {', '.join(chart_names())}.")] = "curves",
@@ -125,7 +121,7 @@ def plot(
         typer.Option(help="Of health, posterior, posterior-regret; default: all, or choice."),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceFileOption = False,
     plugin: PluginOption = None,
 ) -> None:
     """Write a chart of a store as PNG, SVG or PDF, for a paper.
@@ -141,9 +137,9 @@ def plot(
     found = find_chart(chart)
     read: Sequence[Any]
     if found.reads == "analysis":
-        read = _analysed(store, _names(agents))
+        read = _analysed(store, split_names(agents))
     else:
-        read = choose_results(read_store(store), _names(testbed), _names(agents))
+        read = choose_results(read_store(store), split_names(testbed), split_names(agents))
     prepare_output([out], force)
     options = {"log_x": log_x, "log_y": log_y, "band": band, "cost": cost, "measure": measure}
     drawn = found.draw_with(read, options)

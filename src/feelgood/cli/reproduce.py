@@ -1,8 +1,8 @@
 """`feelgood reproduce`: the paper's tables, ours beside the published."""
 
+import dataclasses
 import functools
 import io
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from feelgood.cli.app import SEEDS_HELP, DataOption, app, errors
+from feelgood.cli.app import app, errors
+from feelgood.cli.options import SEEDS_HELP, DataOption, EngineOption, split_names
 from feelgood.cli.output import (
     WIDTH_OF_FILES,
     command_to_open,
@@ -18,141 +19,219 @@ from feelgood.cli.output import (
     prepare_output,
     write_atomically,
 )
+from feelgood.cli.reproduce_tables import catalogue_table, networks_table
 from feelgood.core.errors import FeelgoodError, did_you_mean
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from feelgood.engine.results import AgentResult
+    from feelgood.paper.published_rows import PublishedRow
+    from feelgood.paper.reproducing import ComparisonPlan
     from feelgood.paper.tuning import NetworkChoice, NetworkTuning
-    from feelgood.report.published import PublishedComparison
+    from feelgood.report.published_comparisons import PublishedComparison
     from feelgood.studies import Store, Study
 
-FORMATS = ("table", "markdown", "csv", "latex")
+#: How the comparison can be shown.
+COMPARISON_FORMATS = ("table", "markdown", "csv", "latex")
 
-
-@app.command()
-def reproduce(
-    table: Annotated[
-        str | None, typer.Argument(help="For example main; --list shows all of them.")
-    ] = None,
-    seeds: Annotated[
-        str | None,
-        typer.Option(help=f"{SEEDS_HELP} Default: as published."),
-    ] = None,
-    rounds: Annotated[
-        str | None, typer.Option(help="Rounds, such as 500, 10k or 1e4; default: as published.")
-    ] = None,
-    testbed: Annotated[
-        list[str] | None, typer.Option(help="Only this testbed, or several: a,b.")
-    ] = None,
-    agents: Annotated[
-        list[str] | None, typer.Option(help="Only this agent, or several: a,b.")
-    ] = None,
-    store: Annotated[Path, typer.Option(help="Folder of results; what is there is kept.")] = Path(
-        "feelgood-results"
+TableArgument = Annotated[
+    str | None, typer.Argument(help="For example main; --list shows all of them.")
+]
+PublishedSeedsOption = Annotated[
+    str | None, typer.Option(help=f"{SEEDS_HELP} Default: as published.")
+]
+PublishedRoundsOption = Annotated[
+    str | None, typer.Option(help="Rounds, such as 500, 10k or 1e4; default: as published.")
+]
+TestbedsOption = Annotated[
+    list[str] | None, typer.Option(help="Only this testbed, or several: a,b.")
+]
+AgentsOption = Annotated[list[str] | None, typer.Option(help="Only this agent, or several: a,b.")]
+KeptStoreOption = Annotated[Path, typer.Option(help="Folder of results; what is there is kept.")]
+ComparisonFormatOption = Annotated[
+    str, typer.Option("--format", help="table, markdown, csv or latex.")
+]
+ComparisonFileOption = Annotated[
+    Path | None, typer.Option(help="Write the comparison to this file, not the terminal.")
+]
+ForceFilesOption = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
+AlsoPageOption = Annotated[
+    Path | None, typer.Option(help="Also write the interactive page to this file.")
+]
+ListOption = Annotated[
+    bool, typer.Option("--list", help="Show the tables and the time each takes here.")
+]
+TuneOption = Annotated[
+    bool,
+    typer.Option(
+        "--tune", help="First choose each network: one hidden layer of 100, or three of 50."
     ),
-    format_: Annotated[
-        str, typer.Option("--format", help="table, markdown, csv or latex.")
-    ] = "table",
-    out: Annotated[
-        Path | None, typer.Option(help="Write the comparison to this file, not the terminal.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    page: Annotated[
-        Path | None, typer.Option(help="Also write the interactive page to this file.")
-    ] = None,
-    list_: Annotated[
-        bool, typer.Option("--list", help="Show the tables and the time each takes here.")
-    ] = False,
-    tune: Annotated[
-        bool,
-        typer.Option(
-            "--tune", help="First choose each network: one hidden layer of 100, or three of 50."
-        ),
-    ] = False,
-    tune_rounds: Annotated[
-        str | None, typer.Option(help="Rounds of each tuning run; default: up to 2,000.")
-    ] = None,
-    tune_seeds: Annotated[
-        str | None,
-        typer.Option(help="Seeds of the tuning runs, N or A:B; default: 1000:1003."),
-    ] = None,
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
-    workers: Annotated[
-        int | None, typer.Option(help="Batches at once; default: one a core.")
-    ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="Ray cluster to use, with --engine ray.")
-    ] = None,
+]
+TuneRoundsOption = Annotated[
+    str | None, typer.Option(help="Rounds of each tuning run; default: up to 2,000.")
+]
+TuneSeedsOption = Annotated[
+    str | None, typer.Option(help="Seeds of the tuning runs, N or A:B; default: 1000:1003.")
+]
+WorkersOption = Annotated[int | None, typer.Option(help="Batches at once; default: one a core.")]
+AddressOption = Annotated[str | None, typer.Option(help="Ray cluster to use, with --engine ray.")]
+
+
+@app.command(
+    "reproduce",
+    epilog="Example: feelgood reproduce main --testbed linear-20 --agents lints,lmcts",
+)
+def reproduce_command(
+    table: TableArgument = None,
+    seeds: PublishedSeedsOption = None,
+    rounds: PublishedRoundsOption = None,
+    testbed: TestbedsOption = None,
+    agents: AgentsOption = None,
+    store: KeptStoreOption = Path("feelgood-results"),
+    format_: ComparisonFormatOption = "table",
+    out: ComparisonFileOption = None,
+    force: ForceFilesOption = False,
+    page: AlsoPageOption = None,
+    list_: ListOption = False,
+    tune: TuneOption = False,
+    tune_rounds: TuneRoundsOption = None,
+    tune_seeds: TuneSeedsOption = None,
+    engine: EngineOption = "local",
+    workers: WorkersOption = None,
+    address: AddressOption = None,
     data: DataOption = None,
 ) -> None:
     """Run what a table of the paper needs and print ours beside the published numbers."""
     view = console_for(None)
     if list_:
-        view.print(_catalogue())
+        view.print(catalogue_table())
         return
-    if table is None:
-        raise FeelgoodError("no table was named: name one, such as main; --list shows all.")
-    if not tune and (tune_rounds is not None or tune_seeds is not None):
-        raise FeelgoodError("--tune-rounds and --tune-seeds are for --tune: add it or leave them.")
-    if format_ not in FORMATS:
-        raise FeelgoodError(f"unknown format '{format_}': {did_you_mean(format_, FORMATS)}")
+    _check_words(table, format_, tune, (tune_rounds, tune_seeds))
 
     from feelgood.cli.study import use_no_accelerator
-    from feelgood.core.arguments import parse_rounds
     from feelgood.data.datasets import use_data
-    from feelgood.paper.published_rows import TITLES, rows
-    from feelgood.paper.reproducing import plan_rows
-    from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning, with_choices
-    from feelgood.report.published import compare_rows, comparison_in_words
+    from feelgood.paper.published_rows import rows
     from feelgood.studies import Store
 
     use_no_accelerator()
     use_data(data)
-    chosen = rows(table, _names(testbed), _names(agents))
-    horizon = None if rounds is None else parse_rounds(rounds)
-    plan = plan_rows(chosen, seeds=seeds, rounds=horizon)
-    tuning = (
-        plan_tuning(
-            chosen,
-            seeds=seeds,
-            rounds=horizon,
-            tuning_seeds=tune_seeds or TUNING_SEEDS,
-            tuning_rounds=None if tune_rounds is None else parse_rounds(tune_rounds),
-        )
-        if tune
-        else None
+    assert table is not None, "it was checked"
+    wanted = Wanted(
+        table, rows(table, split_names(testbed), split_names(agents)), seeds, _rounds(rounds)
     )
+    plan = wanted.plan()
+    tuning = wanted.tuning(tune_seeds, _rounds(tune_rounds)) if tune else None
     prepare_output([path for path in (out, page) if path], force)
+    shown = Presentation(view, format_, out, page)
     results = Store(store)
     run = functools.partial(_run, results, engine=engine, workers=workers, address=address)
     failures: dict[str, str] = {}
     if tuning is not None:
         failures |= run(tuning.study(f"tune {table}"))
         choices = tuning.choices(results)
-        chosen = with_choices(chosen, choices)
-        plan = plan_rows(chosen, seeds=seeds, rounds=horizon)
-        # Not among the text of a file that is read by programs.
-        (view if format_ == "table" and out is None else errors).print(
-            _chosen_networks(choices, tuning)
-        )
+        wanted = wanted.with_networks(choices)
+        plan = wanted.plan()
+        shown.aside.print(networks_table(choices, tuning))
     study = plan.study(f"reproduce {table}")
     failures |= run(study)
-    comparisons = compare_rows(chosen, plan.results(results))
-    title = TITLES[table]
-    # First the page: the terminal may be gone, full or unable to show the table.
-    if page is not None and study is not None:
-        from feelgood.report.page import build_page
+    on_page = results.results(study.cells) if study is not None and page is not None else None
+    shown.show(wanted, plan.results(results), on_page)
+    _check_failures(failures)
 
-        text = build_page(results.results(study.cells), title, comparisons)
-        write_atomically(page, lambda path: path.write_text(text, encoding="utf-8"))
-    _show(view, comparisons, title, format_, out)
-    if format_ == "table" and out is None:
-        view.print(comparison_in_words(comparisons), markup=False, soft_wrap=True)
-    if page is not None and study is not None:
-        where = view if format_ == "table" and out is None else errors
-        where.print(f"page: {page}", markup=False, soft_wrap=True)
-        where.print(f"open it: {command_to_open(page)}", markup=False, soft_wrap=True)
+
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """The rows of a table, and with how many seeds and rounds; None is as published."""
+
+    table: str
+    rows: "Sequence[PublishedRow]"
+    seeds: str | None
+    rounds: int | None
+
+    def plan(self) -> "ComparisonPlan":
+        """What to run."""
+        from feelgood.paper.reproducing import plan_rows
+
+        return plan_rows(self.rows, seeds=self.seeds, rounds=self.rounds)
+
+    def tuning(self, seeds: str | None, rounds: int | None) -> "NetworkTuning":
+        """What to run to choose networks."""
+        from feelgood.paper.tuning import TUNING_SEEDS, plan_tuning
+
+        return plan_tuning(
+            self.rows,
+            seeds=self.seeds,
+            rounds=self.rounds,
+            tuning_seeds=seeds or TUNING_SEEDS,
+            tuning_rounds=rounds,
+        )
+
+    def with_networks(self, choices: "Sequence[NetworkChoice]") -> "Wanted":
+        """The same rows with the networks that were chosen."""
+        from feelgood.paper.tuning import with_choices
+
+        return dataclasses.replace(self, rows=with_choices(self.rows, choices))
+
+
+@dataclasses.dataclass(frozen=True)
+class Presentation:
+    """How and where the comparison is shown."""
+
+    view: Console
+    format_: str
+    out: Path | None
+    page: Path | None
+
+    @property
+    def aside(self) -> Console:
+        """For other words: not among the text of a file that is read by programs."""
+        return self.view if self.format_ == "table" and self.out is None else errors
+
+    def show(
+        self,
+        wanted: Wanted,
+        ours: "Sequence[AgentResult | str]",
+        on_page: "Sequence[AgentResult] | None",
+    ) -> None:
+        """Write and print all that was asked for; without results there is no page."""
+        from feelgood.paper.published_rows import TITLES
+        from feelgood.report.published_comparisons import compare_rows, comparison_in_words
+
+        comparisons, title = compare_rows(wanted.rows, ours), TITLES[wanted.table]
+        page = self.page if on_page is not None else None
+        # First the page: the terminal may be gone, full or unable to show the table.
+        if page is not None and on_page is not None:
+            from feelgood.report.page import build_page
+
+            text = build_page(on_page, title, comparisons)
+            write_atomically(page, lambda path: path.write_text(text, encoding="utf-8"))
+        _show(self.view, comparisons, title, self.format_, self.out)
+        if self.format_ == "table" and self.out is None:
+            self.view.print(comparison_in_words(comparisons), markup=False, soft_wrap=True)
+        if page is not None:
+            self.aside.print(f"page: {page}", markup=False, soft_wrap=True)
+            self.aside.print(f"open it: {command_to_open(page)}", markup=False, soft_wrap=True)
+
+
+def _rounds(text: str | None) -> int | None:
+    from feelgood.core.arguments import parse_rounds
+
+    return None if text is None else parse_rounds(text)
+
+
+def _check_words(
+    table: str | None, format_: str, tune: bool, of_tuning: Sequence[str | None]
+) -> None:
+    if table is None:
+        raise FeelgoodError("no table was named: name one, such as main; --list shows all.")
+    if not tune and any(given is not None for given in of_tuning):
+        raise FeelgoodError("--tune-rounds and --tune-seeds are for --tune: add it or leave them.")
+    if format_ not in COMPARISON_FORMATS:
+        hint = did_you_mean(format_, COMPARISON_FORMATS)
+        raise FeelgoodError(f"unknown format '{format_}': {hint}")
+
+
+def _check_failures(failures: dict[str, str]) -> None:
+    """One sentence if batches could not be run."""
     if failures:
         label, reason = next(iter(failures.items()))
         several = f"{len(failures)} batches could not be run; the first was"
@@ -169,31 +248,6 @@ def _run(
     if study is None:
         return {}
     return run_watched(study, store, engine=engine, workers=workers, address=address).failures
-
-
-def _chosen_networks(choices: "Sequence[NetworkChoice]", tuning: "NetworkTuning") -> "Table":
-    """Both networks' mean regrets, and which was chosen."""
-    from rich.table import Table
-
-    from feelgood.paper.tuning import ARCHITECTURES
-
-    without = f" No network to choose: {', '.join(tuning.untuned)}." if tuning.untuned else ""
-    shown = Table(
-        title="networks chosen by tuning",
-        caption=f"Mean regret of {tuning.budget}, by hidden layers; for every agent the same. "
-        f"The smaller one is used below; –: not run, or diverged.{without}",
-        caption_justify="left",
-    )
-    for name in ("testbed", "agent"):
-        shown.add_column(name)
-    for layers in ARCHITECTURES:
-        shown.add_column(layers, justify="right")
-    shown.add_column("chosen")
-    for choice in choices:
-        means = (choice.regrets[layers] for layers in ARCHITECTURES)
-        numbers = ("–" if math.isnan(mean) else f"{mean:,.1f}" for mean in means)
-        shown.add_row(choice.testbed, choice.agent, *numbers, choice.layers)
-    return shown
 
 
 def _show(
@@ -220,45 +274,3 @@ def _show(
     else:
         write_atomically(out, lambda path: path.write_text(text, encoding="utf-8"))
         errors.print(f"wrote {out}", markup=False)
-
-
-def _names(given: Sequence[str] | None) -> list[str]:
-    """Names from options that may be given again and may hold several."""
-    parts = (name.strip() for text in given or () for name in text.split(","))
-    return [name for name in parts if name]
-
-
-def _catalogue() -> "Table":
-    """The tables, how many rows they have, and roughly how long they take."""
-    from rich.table import Table
-
-    from feelgood.api.progress import duration
-    from feelgood.engine.device import usable_cores
-    from feelgood.paper.costs import estimated_seconds, speed_of_this_machine
-    from feelgood.paper.published_rows import TITLES, missing, rows
-
-    speed, cores = speed_of_this_machine(), usable_cores()
-    shown = Table(
-        title="tables of the paper",
-        caption=(
-            f"Estimated for {cores} core(s) of this machine with the published seeds and rounds, "
-            "as if nothing were in the store; good to a factor of about three."
-        ),
-    )
-    for name in ("table", "what"):
-        shown.add_column(name)
-    for name in ("rows", "comparable", "not available", "time"):
-        shown.add_column(name, justify="right")
-    for name, title in TITLES.items():
-        all_rows = rows(name)
-        here = [r for r in all_rows if missing(r) is None]
-        seconds = estimated_seconds(here) if here else None
-        shown.add_row(
-            name,
-            title,
-            str(len(all_rows)),
-            str(sum(r.not_comparable is None for r in all_rows)),
-            str(len(all_rows) - len(here)),
-            "–" if seconds is None else duration(max(1.0, seconds / (speed * cores))),
-        )
-    return shown

@@ -1,5 +1,6 @@
 """`feelgood run`."""
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,8 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from feelgood.api.progress import progress_bar
-from feelgood.cli.app import SEEDS_HELP, DataOption, PluginOption, RoundsOption, app, errors
+from feelgood.cli.app import app, errors
 from feelgood.cli.choosing import choose
+from feelgood.cli.options import (
+    SEEDS_HELP,
+    DataOption,
+    ForceOption,
+    JsonOption,
+    PageOption,
+    PluginOption,
+    RoundsOption,
+    json_path,
+)
 from feelgood.cli.output import (
     RESULTS_FILE,
     TABLE_FILE,
@@ -19,104 +30,132 @@ from feelgood.cli.output import (
     health_table,
     prepare_output,
     result_table,
-    save,
+    save_run,
     write_page,
 )
+from feelgood.cli.set_options import parse_set_options
 from feelgood.cli.streams import results_at_stake
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
+    from feelgood.api.run_result import RunResult
     from feelgood.core.testbed import Testbed
     from feelgood.engine.results import AgentResult
 
 
-def parse_value(text: str) -> Any:
-    """`0.1`, `true`, `sqrt`, or a comma-separated list of such: a sweep."""
-    parts = [part.strip() for part in text.split(",")]
-    values: list[Any] = []
-    for part in parts:
-        try:
-            values.append(json.loads(part))
-        except (ValueError, RecursionError):
-            values.append(part)
-    return values if len(values) > 1 else values[0]
+NamesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TESTBED... AGENT...",
+        help="Testbeds and agents in any order, such as linear-20 lints linucb. Patterns such "
+        "as 'linear-*' go in quotes. A .csv, .tsv or .parquet file of yours is a testbed too.",
+    ),
+]
+SeedsOption = Annotated[str, typer.Option(help=SEEDS_HELP)]
+SweepOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="agent.key=value; a list a,b,c is a sweep; testbed.key too."),
+]
+PresetOption = Annotated[
+    str | None, typer.Option(help="paper: the paper's settings; see docs/reproducing.md.")
+]
+LabelOption = Annotated[
+    str | None, typer.Option(help="Of your file: the column with the right answer.")
+]
+RewardsOption = Annotated[
+    str | None, typer.Option(help="Of your file: the columns with each arm's reward, a,b,c.")
+]
+PosteriorEveryOption = Annotated[
+    int | None, typer.Option(help="Measure the agents' posteriors every so many rounds.")
+]
+HealthOption = Annotated[bool, typer.Option("--health", help="Show how the samplers did, too.")]
+RunFolderOption = Annotated[
+    Path | None, typer.Option(help="Write the results into this folder, for plot and report.")
+]
 
 
-def parse_settings(pairs: Sequence[str] | None) -> dict[str, dict[str, Any]]:
-    """`agent.key=value` pairs as a nested dictionary; the key is what follows the last dot."""
-    out: dict[str, dict[str, Any]] = {}
-    for pair in pairs or ():
-        left, equals, value = pair.partition("=")
-        owner, dot, key = left.rpartition(".")
-        if not equals or not dot or not owner or not key or not value:
-            raise FeelgoodError(
-                f"--set {pair} is not understood: write agent.key=value, such as linucb.alpha=0.5."
-            )
-        if key in out.setdefault(owner, {}):
-            raise FeelgoodError(f"--set {owner}.{key} is given twice: give one value, or a list.")
-        out[owner][key] = parse_value(value)
-    return out
-
-
-@app.command()
-def run(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TESTBED... AGENT...",
-            help="Testbeds and agents in any order, such as linear-20 lints linucb. Patterns such "
-            "as 'linear-*' go in quotes. A .csv, .tsv or .parquet file of yours is a testbed too.",
-        ),
-    ],
+@app.command(
+    "run",
+    epilog="Example: feelgood run linear-20 lints linucb --rounds 2k --seeds 10 --page page.html",
+)
+def run_command(
+    names: NamesArgument,
     rounds: RoundsOption = None,
-    seeds: Annotated[str, typer.Option(help=SEEDS_HELP)] = "10",
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="agent.key=value; a list a,b,c is a sweep; testbed.key too."),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="paper: the paper's settings; see docs/reproducing.md.")
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="Of your file: the column with the right answer.")
-    ] = None,
-    rewards: Annotated[
-        str | None, typer.Option(help="Of your file: the columns with each arm's reward, a,b,c.")
-    ] = None,
-    posterior_every: Annotated[
-        int | None, typer.Option(help="Measure the agents' posteriors every so many rounds.")
-    ] = None,
-    health: Annotated[
-        bool, typer.Option("--health", help="Show how the samplers did, too.")
-    ] = False,
-    json_: Annotated[
-        str | None, typer.Option("--json", help="Write results to this file, or - for stdout.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the results into this folder, for plot and report.")
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the interactive page to this file.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite existing results.")] = False,
+    seeds: SeedsOption = "10",
+    set_: SweepOption = None,
+    preset: PresetOption = None,
+    label: LabelOption = None,
+    rewards: RewardsOption = None,
+    posterior_every: PosteriorEveryOption = None,
+    health: HealthOption = False,
+    json_: JsonOption = None,
+    out: RunFolderOption = None,
+    page: PageOption = None,
+    force: ForceOption = False,
     plugin: PluginOption = None,
     data: DataOption = None,
 ) -> None:
     """Run agents on testbeds, print a table and say which agent is best."""
-    from feelgood.api.run_result import RunResult
-    from feelgood.api.running import run_each
     from feelgood.data.datasets import use_data
-    from feelgood.engine.results import AgentResult
 
     load_plugins(plugin)
     use_data(data)
     testbeds, agents = choose(names)
-    given = parse_settings(set_)
+    given = parse_set_options(set_)
     problems = _problems(testbeds, label, rewards)
-    json_file = None if json_ in (None, "-") else Path(str(json_))
-    targets = [path for path in (json_file, page) if path is not None]
-    targets += [out / RESULTS_FILE, out / TABLE_FILE] if out else []
+    files = RunFiles(json_path(json_), page, out)
+    options: dict[str, Any] = {"rounds": rounds, "seeds": seeds, "preset": preset}
+    options["posterior_every"] = posterior_every
+    outcome = _play(problems, agents, given, options, lambda: prepare_output(files.all(), force))
+    # First the files: the terminal may be gone, full or unable to show the table.
+    wrote = files.write(outcome)
+    _show(outcome.results, health, json_ == "-")
+    if json_ == "-":
+        print(json.dumps(outcome.to_json(), allow_nan=False))
+    view = console_for(json_)
+    for target in wrote:
+        view.print(f"wrote {target}", markup=False, soft_wrap=True)
+    if outcome.interrupted:
+        errors.print(f"feelgood: interrupted; {len(outcome.results)} finished result(s) are kept.")
+        raise typer.Exit(130)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFiles:
+    """What is written; None is not."""
+
+    json_file: Path | None
+    page: Path | None
+    out: Path | None
+
+    def all(self) -> list[Path]:
+        """All files."""
+        folder = [self.out / RESULTS_FILE, self.out / TABLE_FILE] if self.out else []
+        return [*(path for path in (self.json_file, self.page) if path is not None), *folder]
+
+    def write(self, outcome: "RunResult") -> list[Path]:
+        """Write them; stopped before the first result, older files stay as they are."""
+        if not outcome.results:
+            return []
+        save_run(outcome, self.json_file, self.out)
+        if self.page is not None:
+            write_page(outcome.results, self.page)
+        return self.all()
+
+
+def _play(
+    problems: "Mapping[str, str | Testbed]",
+    agents: Sequence[str],
+    given: Mapping[str, dict[str, Any]],
+    options: Mapping[str, Any],
+    checked: Callable[[], None],
+) -> "RunResult":
+    """Run all agents on all testbeds; `checked` is called when all input is known to be right."""
+    from feelgood.api.run_result import RunResult
+    from feelgood.api.running import run_each
+    from feelgood.engine.results import AgentResult
+
     finished: list[AgentResult] = []
     interrupted = False
     with progress_bar(errors) as report:
@@ -125,39 +164,20 @@ def run(
             run_each(
                 problem,
                 agents,
-                rounds=rounds,
-                seeds=seeds,
                 settings=_settings_for(name, given, problems),
-                preset=preset,
-                posterior_every=posterior_every,
                 progress=_labelled(report, name if len(problems) > 1 else None),
+                **options,
             )
             for name, problem in problems.items()
         ]
-        prepare_output(targets, force)
+        checked()
         try:
             with results_at_stake():
                 for result in itertools.chain.from_iterable(work):
                     finished.append(result)
         except KeyboardInterrupt:
             interrupted = True
-    outcome = RunResult(tuple(finished), interrupted=interrupted)
-    if finished:
-        # First the files: the terminal may be gone, full or unable to show the table.
-        save(outcome, json_file, out)
-        if page is not None:
-            write_page(finished, page)
-    else:
-        targets = []  # stopped before the first result: older files stay as they are
-    _show(finished, health, json_ == "-")
-    if json_ == "-":
-        print(json.dumps(outcome.to_json(), allow_nan=False))
-    view = console_for(json_)
-    for target in targets:
-        view.print(f"wrote {target}", markup=False, soft_wrap=True)
-    if interrupted:
-        errors.print(f"feelgood: interrupted; {len(finished)} finished result(s) are kept.")
-        raise typer.Exit(130)
+    return RunResult(tuple(finished), interrupted=interrupted)
 
 
 def _problems(

@@ -8,7 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from feelgood.cli.app import DataOption, app, errors
+from feelgood.cli.app import app, errors
+from feelgood.cli.options import DataOption, EngineOption, ForceFileOption
 from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
 from feelgood.core.errors import FeelgoodError
 
@@ -79,12 +80,12 @@ def check_outcome(outcome: "StudyOutcome") -> None:
         )
 
 
-@study.command("run")
-def run_command(
+@study.command("run", epilog="Example: feelgood study run study.toml --workers 2")
+def study_run_command(
     file: FileArgument,
     store: StoreOption = None,
     posterior_every: PosteriorOption = None,
-    engine: Annotated[str, typer.Option(help="local or ray.")] = "local",
+    engine: EngineOption = "local",
     workers: Annotated[
         int | None, typer.Option(help="Batches at once; default: one a core, or one on a GPU.")
     ] = None,
@@ -119,13 +120,13 @@ def run_command(
     check_outcome(outcome)
 
 
-@study.command("show")
-def show_command(
+@study.command("show", epilog="Example: feelgood study show study.toml")
+def study_show_command(
     file: FileArgument, store: StoreOption = None, posterior_every: PosteriorOption = None
 ) -> None:
     """What is done, running and missing, and how long the rest will take."""
-    from feelgood.api.progress import duration
     from feelgood.core.atomic import reading
+    from feelgood.core.numbers import duration
     from feelgood.engine.device import usable_cores
     from feelgood.studies import Store, read_study
     from feelgood.studies.status import status
@@ -164,14 +165,14 @@ def show_command(
     )
 
 
-@study.command("export")
-def export_command(
+@study.command("export", epilog="Example: feelgood study export study.toml --format csv")
+def study_export_command(
     file: FileArgument,
     format_: Annotated[str, typer.Option("--format", help="parquet, csv or arrow.")] = "parquet",
     out: Annotated[Path | None, typer.Option(help="File to write; default: NAME.FORMAT.")] = None,
     store: StoreOption = None,
     posterior_every: PosteriorOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    force: ForceFileOption = False,
 ) -> None:
     """Write all finished cells of a study as one file, one row a seed."""
     from feelgood.studies import Store, read_study

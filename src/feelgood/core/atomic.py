@@ -4,6 +4,7 @@ import contextlib
 import errno
 import glob
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -103,10 +104,12 @@ def _put_new(temporary: Path, path: Path) -> bool:
 
 
 def remove_leftovers(folder: Path, of: str = "*") -> None:
-    """Delete what a killed `write` of such files left; only for who alone may write them now."""
-    for file in folder.glob(f".{of}.*.tmp"):
+    """Delete what killed writers of such files left; only for who alone may write them now."""
+    for left in folder.glob(f".{of}[.-]*.tmp"):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left, ignore_errors=True)
         with contextlib.suppress(OSError):
-            file.unlink()
+            left.unlink()
 
 
 def remove_leftovers_of_the_dead(path: Path) -> None:
@@ -119,7 +122,7 @@ def remove_leftovers_of_the_dead(path: Path) -> None:
             os.kill(int(number), 0)
         except ProcessLookupError:
             file.unlink(missing_ok=True)
-        except (ValueError, OSError):
+        except (ValueError, OverflowError, OSError):
             continue  # not one of ours, or of somebody else
 
 

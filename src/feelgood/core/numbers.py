@@ -58,6 +58,19 @@ def with_minus(value: float) -> str:
     return f"{value:,.1f}".replace("-", "−")
 
 
+def with_sign(value: float) -> str:
+    """As `with_minus`, with a plus too; whole numbers from a thousand on."""
+    digits = 1 if abs(value) < 1000 else 0
+    return f"{value:+,.{digits}f}".replace("-", "−")
+
+
 def setting_text(value: Any) -> str:
     """A setting's value in few characters."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `12 min`, `3.2 h`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

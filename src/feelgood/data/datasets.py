@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from feelgood.core.cache_folder import cache_folder
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.folders import cache_folder
 from feelgood.data.catalogue import DATASETS, Arrays, dataset
 
 #: The largest dataset has a quarter of it when it is unpacked.

@@ -14,7 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import jax
 
-from feelgood.core.folders import cache_folder
+from feelgood.core.cache_folder import cache_folder
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -48,81 +48,100 @@ class GroupOutcome(NamedTuple):
 
 
 class GroupRun:
-    """The chains of one group: some settings × some seeds, in that order."""
+    """The chains of one group: some settings × some seeds, in that order.
+
+    `index` is the group's place among the groups of the run, under which it is saved. `advance(n)`
+    is called after every n chain-rounds and may raise.
+    """
 
     def __init__(
-        self, plan: Plan, testbed: Testbed, policy: Policy, seeds: Sequence[int], rounds: int
+        self,
+        plan: Plan,
+        testbed: Testbed,
+        policy: Policy,
+        seeds: Sequence[int],
+        rounds: int,
+        *,
+        index: int,
+        advance: Callable[[int], None],
+        checkpoints: Checkpoints | None,
+        watch: Watch | None,
     ) -> None:
         self.plan, self.testbed, self.policy, self.rounds = plan, testbed, policy, rounds
+        self.index, self.advance, self.watch = index, advance, watch
+        self.checkpoints: Checkpoints | None = checkpoints
         self.seeds = seed_array(seeds)
         self.chains = max(1, plan.spec.layout.chains)
         self.compile_s = 0.0
         self._player = Player(plan.spec, plan.needs, plan.repeats_draws)
-        #: The testbed's states and keys, and the agent's keys, once the run has begun.
-        self._settled: tuple[Any, ...] = ()
-        self._keys: Any = None
+        #: Rounds of the next call.
+        self._count = FIRST_CALL
 
-    def run(
-        self,
-        advance: Callable[[int], None],
-        checkpoints: Checkpoints | None,
-        index: int,
-        watch: Watch | None,
-    ) -> GroupOutcome:
-        """Play all rounds; `advance(n)` is called after every n chain-rounds and may raise.
+    def run(self) -> GroupOutcome:
+        """Play all rounds."""
+        playing, saved = self._begin()
+        while self.tally.done < self.rounds:
+            playing = self._play_block(playing)
+        diverged_at = np.array(playing.diverged_at).reshape(self.chains)
+        if "ess" in saved:
+            ess = np.array(saved["ess"])
+        else:
+            last = self._progress(playing) if self.checkpoints is not None else {}
+            ess = self._ess(playing)
+            if self.checkpoints is not None:
+                self.checkpoints.save(self.index, {**last, "ess": ess})
+        return GroupOutcome(self.tally, self.measured, diverged_at, ess, self.compile_s)
 
-        `index` is this group's place among the groups of the run, under which it is saved.
-        """
-        begin = Beginner(self.plan.spec, measured=watch is not None)
+    def _begin(self) -> tuple[Playing, Mapping[str, np.ndarray]]:
+        """The chains at their start, or as they were saved, and what was saved of them."""
+        begin = Beginner(self.plan.spec, measured=self.watch is not None)
         args = (self.testbed, self.policy, self.seeds)
+        #: The testbed's states and keys, and the agent's keys.
         self._settled, playing, self._keys = self._compiled(begin, *args, effort=ONCE)(*args)
         names = tuple(jax.eval_shape(self.policy.report, playing.state).health)
-        tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
-        measured = Measurements(watch, self.rounds, self.chains)
-        if checkpoints is not None:
-            checkpoints = CheckpointsOfLayout(checkpoints, playing, tally.save(), measured.save())
-        saved = checkpoints.load(index) if checkpoints is not None else None
-        if saved is not None:
-            playing = self._restored(playing, saved)
-            tally.load(saved)
-            measured.load(saved)
-            advance(tally.done * self.chains)
+        self.tally = Tally(self.rounds, self.chains, self.testbed.spec.arms, names)
+        self.measured = Measurements(self.watch, self.rounds, self.chains)
+        if self.checkpoints is None:
+            return playing, {}
+        like = (playing, self.tally.save(), self.measured.save())
+        self.checkpoints = CheckpointsOfLayout(self.checkpoints, *like)
+        saved = self.checkpoints.load(self.index)
+        if saved is None:
+            return playing, {}
+        self.tally.load(saved)
+        self.measured.load(saved)
+        self.advance(self.tally.done * self.chains)
+        return self._restored(playing, saved), saved
 
-        def everything(playing: Playing) -> dict[str, np.ndarray]:
-            chains = _leaves(playing, self._room(tally.done - 1))
-            return {**tally.save(), **measured.save(), **chains}
+    def _play_block(self, playing: Playing) -> Playing:
+        """The rest of the block that the next round is in, in calls of about the same length."""
+        tally, checkpoints = self.tally, self.checkpoints
+        start = tally.done // self.plan.block * self.plan.block
+        stop = min(start + self.plan.block, self.rounds)
+        state = self.policy.reserve(playing.state, self._room(start))
+        playing = playing._replace(state=state)
+        self._last_block, means = self._block(start)
+        ahead = self._ahead(start)
+        while tally.done < stop:
+            count = min(self._count, self.measured.next_after(tally.done, stop) - tally.done)
+            offset = tally.done - start
+            program, call = self._call(playing, ahead, Window.of(start, offset, count))
+            began = time.perf_counter()
+            playing, record = program(*call)
+            self._take_in(record, means, offset, count)
+            seconds = time.perf_counter() - began
+            self.compile_s += self.measured.take(self.policy, self._keys, playing, tally.done)
+            if checkpoints is not None and tally.done < self.rounds and checkpoints.due(self.index):
+                checkpoints.save(self.index, self._progress(playing))
+            self.advance(count * self.chains)
+            wanted = count * CALL_SECONDS / max(seconds, 1e-9)
+            self._count = int(np.clip(wanted, 1, 4 * count))
+        return playing
 
-        count = FIRST_CALL
-        while tally.done < self.rounds:
-            start = tally.done // self.plan.block * self.plan.block
-            stop = min(start + self.plan.block, self.rounds)
-            state = self.policy.reserve(playing.state, self._room(start))
-            playing = playing._replace(state=state)
-            block, means = self._block(start)
-            ahead = self._ahead(start)
-            while tally.done < stop:
-                count = min(count, measured.next_after(tally.done, stop) - tally.done)
-                offset = tally.done - start
-                program, call = self._call(playing, block, ahead, start, offset, count, 1)
-                began = time.perf_counter()
-                playing, record = program(*call)
-                self._take_in(tally, record, means, offset, count)
-                seconds = time.perf_counter() - began
-                self.compile_s += measured.take(self.policy, self._keys, playing, tally.done)
-                if checkpoints is not None and tally.done < self.rounds and checkpoints.due(index):
-                    checkpoints.save(index, everything(playing))
-                advance(count * self.chains)
-                count = int(np.clip(count * CALL_SECONDS / max(seconds, 1e-9), 1, 4 * count))
-        diverged_at = np.array(playing.diverged_at).reshape(self.chains)
-        if saved is not None and "ess" in saved:
-            return GroupOutcome(
-                tally, measured, diverged_at, np.array(saved["ess"]), self.compile_s
-            )
-        last = everything(playing) if checkpoints is not None else {}
-        ess = self._ess(playing, block)
-        if checkpoints is not None:
-            checkpoints.save(index, {**last, "ess": ess})
-        return GroupOutcome(tally, measured, diverged_at, ess, self.compile_s)
+    def _progress(self, playing: Playing) -> dict[str, np.ndarray]:
+        """All that a later run needs to go on from here."""
+        chains = _leaves(playing, self._room(self.tally.done - 1))
+        return {**self.tally.save(), **self.measured.save(), **chains}
 
     def _compiled(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         program, seconds = compiled(function, *args, **options)
@@ -134,18 +153,10 @@ class GroupRun:
         return self.plan.room(round_ // self.plan.block * self.plan.block, self.rounds)
 
     def _call(
-        self,
-        playing: Playing,
-        block: Block,
-        ahead: RoundNoise,
-        first: int,
-        offset: int,
-        count: int,
-        draws: int,
+        self, playing: Playing, ahead: RoundNoise, window: Window
     ) -> tuple[Any, tuple[Any, ...]]:
         """The program that plays, and what to call it with; `playing` is used up by the call."""
-        window = Window.of(first, offset, count, draws)
-        call = (playing, self.policy, self._keys, block, ahead, window)
+        call = (playing, self.policy, self._keys, self._last_block, ahead, window)
         return self._compiled(self._player, *call, donate=(0,)), call
 
     def _ahead(self, first: int) -> RoundNoise:
@@ -175,7 +186,6 @@ class GroupRun:
 
     def _take_in(
         self,
-        tally: Tally,
         record: Played,
         means: Float[np.ndarray, "block arms seeds"],
         offset: int,
@@ -188,9 +198,9 @@ class GroupRun:
 
         arms = played(record.arms)
         health = {name: played(values) for name, values in record.health.items()}
-        tally.add(_regret(means[offset : offset + count], arms), arms, health)
+        self.tally.add(_regret(means[offset : offset + count], arms), arms, health)
 
-    def _ess(self, playing: Playing, block: Block) -> Float[np.ndarray, " chains"]:
+    def _ess(self, playing: Playing) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter.
 
         One more round with many draws, of which nothing else is kept: the program that plays has
@@ -199,8 +209,8 @@ class GroupRun:
         """
         if not self.plan.repeats_draws:
             return np.full(self.chains, np.nan)
-        ahead = self._ahead(self.rounds)
-        program, call = self._call(playing, block, ahead, self.rounds, 0, 1, REPEATED_DRAWS)
+        window = Window.of(self.rounds, 0, 1, REPEATED_DRAWS)
+        program, call = self._call(playing, self._ahead(self.rounds), window)
         _, record = program(*call)
         by_chain = np.asarray(record.draws, np.float64).reshape(REPEATED_DRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REPEATED_DRAWS, -1))

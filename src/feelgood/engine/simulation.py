@@ -103,13 +103,10 @@ def simulate(
     rounds, seeds = parse_rounds(rounds), parse_seeds(seeds)
     if workers is not None:
         workers = parse_whole("workers", workers, 1, 10_000)
-    for name, function in (("progress", progress), ("notify", notify)):
-        require_callable(name, function)
-    for name, given, kind in (("checkpoints", checkpoints, Checkpoints), ("along", along, Watch)):
-        if given is not None and not isinstance(given, kind):
-            raise FeelgoodError(
-                f"{name} = {shown(given)} is not allowed: use a feelgood {kind.__name__}."
-            )
+    require_callable("progress", progress)
+    require_callable("notify", notify)
+    _require_kind("checkpoints", checkpoints, Checkpoints)
+    _require_kind("along", along, Watch)
     plan = make_plan(
         settings[0],
         testbed,
@@ -119,22 +116,52 @@ def simulate(
         workers=workers,
         notify=notify,
     )
-    if checkpoints is not None:
-        checkpoints = CheckpointsOfChains(checkpoints, plan.groups)
-    stacked, swept = stack_settings(settings)
-
-    def run_group(index: int, advance: Callable[[int], None]) -> GroupOutcome:
-        group = plan.groups[index]
-        policy = _of_group(stacked, swept, plan, group)
-        run = GroupRun(plan, testbed, policy, [seeds[i] for i in group.seeds], rounds)
-        return run.run(advance, checkpoints, index, along)
-
     began = time.perf_counter()
-    finished = in_threads(run_group, len(plan.groups), plan.workers, progress)
+    job = _Job(plan, testbed, settings, seeds, rounds, checkpoints, along)
+    finished = in_threads(job.run_group, len(plan.groups), plan.workers, progress)
     elapsed = time.perf_counter() - began
     compile_s = sum(group.compile_s for group in finished)
     size = (len(settings), len(seeds))
     return _gather(plan.groups, finished, *size, compile_s, elapsed - compile_s)
+
+
+class _Job:
+    """All groups of a run, each to be played by one thread."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        testbed: Testbed,
+        settings: Sequence[Policy],
+        seeds: Sequence[int],
+        rounds: int,
+        checkpoints: Checkpoints | None,
+        watch: Watch | None,
+    ) -> None:
+        self.plan, self.testbed, self.seeds, self.rounds = plan, testbed, seeds, rounds
+        self.stacked, self.swept = stack_settings(settings)
+        self.watch = watch
+        self.checkpoints = checkpoints and CheckpointsOfChains(checkpoints, plan.groups)
+
+    def run_group(self, index: int, advance: Callable[[int], None]) -> GroupOutcome:
+        group = self.plan.groups[index]
+        policy = _of_group(self.stacked, self.swept, self.plan, group)
+        seeds = [self.seeds[i] for i in group.seeds]
+        run = GroupRun(
+            *(self.plan, self.testbed, policy, seeds, self.rounds),
+            index=index,
+            advance=advance,
+            checkpoints=self.checkpoints,
+            watch=self.watch,
+        )
+        return run.run()
+
+
+def _require_kind(name: str, given: Any, kind: type) -> None:
+    if given is not None and not isinstance(given, kind):
+        raise FeelgoodError(
+            f"{name} = {shown(given)} is not allowed: use a feelgood {kind.__name__}."
+        )
 
 
 def _of_group(stacked: Policy, swept: Sequence[bool], plan: Plan, group: Group) -> Policy:

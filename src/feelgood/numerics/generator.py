@@ -91,7 +91,7 @@ def key(seed: Integer[Array, ""] | int) -> Key[Array, ""]:
     return jax.random.key(seed, impl=THREEFRY)
 
 
-def normal(key: Key[Array, ""], count: int) -> Float[Array, " count"]:
+def normals(key: Key[Array, ""], count: int) -> Float[Array, " count"]:
     """`count` standard normals: those of `jax.random.normal(key, (count,))`.
 
     Under `vmap`, few numbers from each of many keys are drawn as one long array, in pieces: on CPU

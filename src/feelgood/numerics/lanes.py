@@ -49,7 +49,7 @@ def _draw(key: AnyKey, draw: Callable[[Array], Array]) -> Num[Array, "count *lan
 
 def normal(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
     """`count` standard normals a chain, as one flat block."""
-    return _draw(key, lambda k: generator.normal(k, count))
+    return _draw(key, lambda k: generator.normals(k, count))
 
 
 def uniform(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:

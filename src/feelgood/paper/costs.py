@@ -63,7 +63,7 @@ def _cost(row: PublishedRow) -> float | None:
     factor = FACTORS.get(row.testbed, FACTORS.get(row.testbed.split("-")[0]))
     if factor is None:
         return None
-    parts = grammar.read(row.agent)
+    parts = grammar.parts_of(row.agent)
     if parts is None:
         return CLOSED_FORM * factor
     bonus = "fg" if parts.bonus_name and row.settings.get("lam") != 0 else ""

@@ -124,7 +124,7 @@ def network_preset(testbed: str) -> NetworkPreset:
 def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any] | None:
     """The settings of an agent with a network; None for an agent without."""
     line = network_preset(testbed)
-    parts = neural_mcmc.read(agent)
+    parts = neural_mcmc.network_parts_of(agent)
     if parts is not None:
         return _sampled(parts.kernel.__name__, line, spec, rounds)
     if agent == "neural-eps-greedy":

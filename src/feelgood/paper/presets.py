@@ -40,7 +40,7 @@ def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     if networks is not None:
         return networks
     logistic, wheel = testbed.startswith("logistic"), testbed.startswith("wheel")
-    parts = grammar.read(agent)
+    parts = grammar.parts_of(agent)
     if parts is None:
         closed = {"alpha": 1.0, "rho": 0.01, "eta": 10.0 if logistic else 1.0}
         return closed
@@ -57,7 +57,7 @@ def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
 def paper_beta1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """The main table's column "β = 1": 1/β = 1; preconditioned and HMC agents are unchanged."""
     out = paper(agent, testbed, spec, rounds)
-    parts = grammar.read(agent)
+    parts = grammar.parts_of(agent)
     if parts is not None and not parts.preconditioned:
         out["beta"] = 1.0
     return out
@@ -84,7 +84,7 @@ def _at_temperature(
 ) -> dict[str, Any]:
     """The preset `paper` with 1/β = value · d · ln T for every LMC and MALA agent."""
     out = paper(agent, testbed, spec, rounds)
-    parts = grammar.read(agent)
+    parts = grammar.parts_of(agent)
     if parts is not None and parts.kernel_name != "hmc":
         out["beta"] = _temperature(value, spec, rounds)
     return out

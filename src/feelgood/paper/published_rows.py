@@ -14,7 +14,7 @@ from typing import Any
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import TESTBEDS
-from feelgood.paper.published import Published, all_published
+from feelgood.paper.published_numbers import Published, all_published
 from feelgood.paper.reasons import reason
 
 #: Rounds of the paper's runs, where they are not 10,000.

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import Any, Literal
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.paper.published import Published
+from feelgood.paper.published_numbers import Published
 
 ReasonKind = Literal["not_comparable", "remark"]
 _PATTERNS = ("table", "testbed", "agent")

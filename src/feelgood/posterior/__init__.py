@@ -7,11 +7,11 @@ from feelgood.posterior.along import PosteriorWatch, measure_state, posterior_wa
 from feelgood.posterior.analysis import PAPER_FIGURE, analyse, analyse_each
 from feelgood.posterior.analysis_results import AgentPosterior, Analysis, PosteriorComparison
 from feelgood.posterior.calibration import Calibration, calibrate
-from feelgood.posterior.comparing import Sampling, compare
+from feelgood.posterior.draw_comparison import Sampling, compare
 from feelgood.posterior.laws import Law, exact_posterior, own_target
+from feelgood.posterior.matched_settings import matched_settings
 from feelgood.posterior.measure_rows import MEASURES, MeasureRow
 from feelgood.posterior.measures import measure
-from feelgood.posterior.settings import matched_settings
 from feelgood.posterior.verdicts import PosteriorVerdict, judge
 
 __all__ = [

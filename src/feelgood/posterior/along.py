@@ -24,11 +24,11 @@ from feelgood.engine.results import PosteriorAlong
 from feelgood.engine.simulation import Outcome
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.posterior.chains import draws_linear_parameters
-from feelgood.posterior.comparing import fresh_contexts
+from feelgood.posterior.draw_comparison import fresh_contexts
 from feelgood.posterior.laws import Moments, exact_posterior, require_normal
+from feelgood.posterior.matched_settings import PRECISION, has_truth, noise_of
 from feelgood.posterior.measure_rows import MEASURES, MeasureRow
 from feelgood.posterior.measures import measure
-from feelgood.posterior.settings import PRECISION, has_truth, noise_of
 from feelgood.targets.sums import Stats
 
 #: Batches of a chain's draws, and draws per batch.

@@ -16,9 +16,9 @@ from feelgood.engine.compiling import keep_compiled_programs
 from feelgood.posterior.analysis_results import AgentPosterior, Analysis
 from feelgood.posterior.analysis_settings import AnalysisSettings
 from feelgood.posterior.chains import gather, require_draws
-from feelgood.posterior.comparing import compare
+from feelgood.posterior.draw_comparison import compare
 from feelgood.posterior.laws import Observed, require_normal
-from feelgood.posterior.settings import agent_settings, noise_of
+from feelgood.posterior.matched_settings import agent_settings, noise_of
 
 #: The agents of the paper's figure, from top to bottom.
 PAPER_FIGURE = ("fglmcts", "lints", "lmcts", "malats", "plmcts")

@@ -15,9 +15,9 @@ from feelgood.core.arguments import (
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import TESTBEDS
-from feelgood.posterior.comparing import Sampling
+from feelgood.posterior.draw_comparison import Sampling
 from feelgood.posterior.measures import FEWEST_CHAINS
-from feelgood.posterior.verdicts import VERDICT_LEVEL
+from feelgood.posterior.verdicts import POSTERIOR_LEVEL
 
 MODES = ("same", "own")
 #: The most draws, steps or chains: their Monte Carlo error is far below what can matter.
@@ -40,7 +40,7 @@ class AnalysisSettings:
     preset: str | Any | None = None
     settings: Mapping[str, Mapping[str, Any]] | Any | None = None
     live: bool | Any = False
-    level: float | Any = VERDICT_LEVEL
+    level: float | Any = POSTERIOR_LEVEL
 
     @property
     def sampling(self) -> Sampling:

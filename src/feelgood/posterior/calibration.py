@@ -36,8 +36,8 @@ from feelgood.engine.compiling import compiled, in_own_precision, keep_compiled_
 from feelgood.engine.loop import repeated_draws
 from feelgood.numerics.keys import ENVIRONMENT, AnyKey, seed_array, seed_keys
 from feelgood.posterior.chains import play_many, require_draws
-from feelgood.posterior.settings import PRECISION, agent_settings, has_truth
-from feelgood.posterior.verdicts import VERDICT_LEVEL
+from feelgood.posterior.matched_settings import PRECISION, agent_settings, has_truth
+from feelgood.posterior.verdicts import POSTERIOR_LEVEL
 from feelgood.stats.student import t_two_sided
 
 #: Bars of the histogram; there are ten ranks per bar.
@@ -239,7 +239,7 @@ def calibrate(
     preset: str | Any | None = None,
     settings: Mapping[str, Any] | Any | None = None,
     testbed_settings: Mapping[str, Any] | Any | None = None,
-    level: float | Any = VERDICT_LEVEL,
+    level: float | Any = POSTERIOR_LEVEL,
     seed: int | Any = 0,
 ) -> Calibration:
     """Simulation-based calibration of an agent on a testbed whose parameters have a prior.

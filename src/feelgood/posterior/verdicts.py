@@ -9,7 +9,7 @@ import numpy as np
 from feelgood.posterior.measure_rows import MeasureRow
 
 #: Family-wise false-alarm rate of a verdict.
-VERDICT_LEVEL = 1e-3
+POSTERIOR_LEVEL = 1e-3
 #: Above this split-R̂ chains are said not to have mixed, if their draws are also worth less than
 #: this share of independent ones: R̂ of a few independent draws per chain is noisy.
 MIXED, WORTH = 1.1, 0.25
@@ -37,7 +37,7 @@ class PosteriorVerdict:
 
 
 def judge(
-    rows: Sequence[MeasureRow], level: float = VERDICT_LEVEL, rounding: float = 0.0
+    rows: Sequence[MeasureRow], level: float = POSTERIOR_LEVEL, rounding: float = 0.0
 ) -> PosteriorVerdict:
     """Exact within Monte Carlo error, or biased and by how much (Bonferroni over all tests).
 

@@ -15,7 +15,7 @@ from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.report import charts
 
 if TYPE_CHECKING:
-    from feelgood.report.published import PublishedComparison
+    from feelgood.report.published_comparisons import PublishedComparison
     from feelgood.report.rendering import Chart
     from feelgood.report.series import Series
     from feelgood.report.style import Style

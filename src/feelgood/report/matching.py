@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, run_key
-from feelgood.paper.published import all_published
+from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import PublishedRow, missing, to_row
-from feelgood.report.published import PublishedComparison, compare_row
+from feelgood.report.published_comparisons import PublishedComparison, compare_row
 from feelgood.studies.planning import plan_cells
 
 

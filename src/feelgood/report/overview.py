@@ -6,7 +6,12 @@ from typing import Any
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.posterior import AgentPosterior, Analysis
-from feelgood.report.published import PublishedComparison, PublishedVerdict, about_networks, counts
+from feelgood.report.published_comparisons import (
+    PublishedComparison,
+    PublishedVerdict,
+    about_networks,
+    counts,
+)
 from feelgood.report.ranking import common_seeds, values_at
 from feelgood.report.series import Series, by_mean, one_curve
 from feelgood.stats.ranks import rank

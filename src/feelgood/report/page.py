@@ -28,7 +28,7 @@ from feelgood.report.matching import papers_betas, papers_number
 from feelgood.report.overview import lede, overview
 from feelgood.report.packing import Packer
 from feelgood.report.page_rows import published_row, result_row
-from feelgood.report.published import PublishedComparison
+from feelgood.report.published_comparisons import PublishedComparison
 from feelgood.report.series import Series, by_mean, name_series, one_curve, ordered_labels
 from feelgood.report.style import Style
 

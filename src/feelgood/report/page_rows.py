@@ -8,7 +8,7 @@ from typing import Any
 from feelgood.core.numbers import rounded, setting_text
 from feelgood.report.aggregates import regret_interval
 from feelgood.report.chain_costs import chain_cost
-from feelgood.report.published import PublishedComparison
+from feelgood.report.published_comparisons import PublishedComparison
 from feelgood.report.series import Series
 from feelgood.stats.summary import Summary
 

@@ -23,7 +23,7 @@ def import_arviz() -> Any:
 
 
 def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
-    """An `arviz.InferenceData` with one variable an agent, [chain, draw, block, coordinate].
+    """An `arviz.InferenceData` with one variable per agent, [chain, draw, block, coordinate].
 
     The exact posterior's means and covariances are in the group `constant_data`. With several
     data sets an agent the variables are named `agent_seedN`.

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from feelgood.core.numbers import mean_std_count, p_text, table_number
 from feelgood.report.latex import escape_latex
-from feelgood.report.published import (
+from feelgood.report.published_comparisons import (
     ROW_LEVEL,
     PublishedComparison,
     PublishedVerdict,

@@ -30,6 +30,7 @@ from feelgood.core.notices import print_notice
 from feelgood.core.parquet import read_parquet
 from feelgood.engine.results import AgentResult
 from feelgood.studies.cells import cell_schema, open_cell, to_bytes
+from feelgood.studies.folder_parts import complete_parts
 from feelgood.studies.locks import Lock
 from feelgood.studies.merging import merge_seeds, newest_code
 from feelgood.studies.planning import Cell
@@ -122,6 +123,7 @@ class Store:
         self.work_folder = self.path / "work"
         self.manifest = self.path / "manifest.jsonl"
         self.lock = Lock(self.path / "work" / "store.lock")
+        complete_parts(self.path)
         with atomic.reading(self.path):
             is_store = self._is_store()
             if not is_store and (not create or self._is_something_else()):

@@ -10,12 +10,12 @@ from feelgood.targets.history import contract, row_scores, total_of
 from feelgood.targets.sums import Theta, Value
 
 #: Up to this many arms comparisons are written out; above it they are reductions.
-WRITTEN_OUT = 16
+WRITTEN_OUT_COMPARISONS = 16
 
 
 def highest(scores: Float[Array, "arms *any"]) -> Float[Array, "*any"]:
     """The largest score."""
-    if len(scores) > WRITTEN_OUT:
+    if len(scores) > WRITTEN_OUT_COMPARISONS:
         return jnp.max(scores, axis=0)
     best = scores[0]
     for other in scores[1:]:
@@ -28,7 +28,7 @@ def best_arm(
 ) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
     """The largest score and the first arm that has it (one-onehot)."""
     best = highest(scores)
-    if len(scores) > WRITTEN_OUT:
+    if len(scores) > WRITTEN_OUT_COMPARISONS:
         return best, lanes.one_hot(first_arm(scores, best), len(scores))
     hits, taken = [], jnp.zeros(best.shape, bool)
     for arm in scores:

@@ -62,7 +62,7 @@ class Linear(Testbed):
         del state, t
         dim = self.spec.dim
         stretch = self.scale * self.condition ** (-0.5 * jnp.linspace(0.0, 1.0, dim))
-        return stretch * generator.normal(key, dim)
+        return stretch * generator.normals(key, dim)
 
     def mean_rewards(
         self, state: LinearState, context: Float[Array, " dim"], t: Int[Array, ""]
@@ -74,7 +74,7 @@ class Linear(Testbed):
         self, key: Key[Array, ""], state: LinearState, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
-        return means + self.noise * generator.normal(key, 1)
+        return means + self.noise * generator.normals(key, 1)
 
     def truth(self, state: LinearState) -> Float[Array, "dim arms"]:
         return state.theta

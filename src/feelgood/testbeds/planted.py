@@ -47,7 +47,7 @@ class Planted(Testbed):
         self, key: Key[Array, ""], state: PlantedState, t: Int[Array, ""]
     ) -> Float[Array, " dim"]:
         del state, t
-        x = generator.normal(key, self.dim)
+        x = generator.normals(key, self.dim)
         first = 1.7 * x[0]
         return jnp.concatenate([jnp.stack([first, 0.55 * x[1] + 0.6 * first]), x[2:]])
 
@@ -61,7 +61,7 @@ class Planted(Testbed):
         self, key: Key[Array, ""], state: PlantedState, means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
-        return means + self.noise * generator.normal(key, 1)
+        return means + self.noise * generator.normals(key, 1)
 
     def truth(self, state: PlantedState) -> Float[Array, "dim arms"]:
         return state.theta

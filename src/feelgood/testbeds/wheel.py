@@ -65,7 +65,7 @@ class Wheel(Testbed):
         self, key: Key[Array, ""], state: tuple[()], means: Float[Array, " arms"]
     ) -> Float[Array, " arms"]:
         del state
-        return means + self.noise * generator.normal(key, 1)
+        return means + self.noise * generator.normals(key, 1)
 
     def reward_noise(self) -> Number:
         return self.noise

@@ -12,7 +12,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.report.axes import label_axis, number_axis
 from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
 from feelgood.report.matching import find_comparisons
-from feelgood.report.published import ROW_LEVEL, PublishedComparison
+from feelgood.report.published_comparisons import ROW_LEVEL, PublishedComparison
 from feelgood.report.rendering import ChartRows, as_table
 from feelgood.report.style import layered
 from feelgood.stats.summary import Summary

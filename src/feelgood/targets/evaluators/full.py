@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from feelgood.targets.best_arms import WRITTEN_OUT, highest, rows_bonus
+from feelgood.targets.best_arms import WRITTEN_OUT_COMPARISONS, highest, rows_bonus
 from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.history import Chunk, Rows, row_scores, total_of
 from feelgood.targets.sums import Theta, Value
@@ -39,7 +39,7 @@ class FullPass(Evaluator):
         def of_chunk(chunk: Chunk, theta: Theta) -> Value:
             assert chunk.contexts is not None
             scores = row_scores(self.spec, theta, chunk.contexts)
-            if len(scores) > WRITTEN_OUT:
+            if len(scores) > WRITTEN_OUT_COMPARISONS:
                 # Folded once: a lone reduction would take the sums of the scores into itself, and
                 # compute them round by round with long strides.
                 half = -(-len(scores) // 2)

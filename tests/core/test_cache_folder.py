@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from feelgood.core.folders import cache_folder
+from feelgood.core.cache_folder import cache_folder
 
 
 def test_the_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def published(
 ) -> tuple[Published, ...]:
     """The numbers that match everything given.
 
-    >>> from feelgood.paper.published import published
+    >>> from feelgood.paper.published_numbers import published
     >>> published(table="main", testbed="linear-20", agent="lmcts", beta=1000)[0].mean
     62.6
     """

@@ -13,9 +13,9 @@ from feelgood.engine.environment import environment
 from feelgood.posterior.analysis_results import AgentPosterior, PosteriorComparison
 from feelgood.posterior.chains import parallel_draws, require_draws
 from feelgood.posterior.laws import Law, Moments, Observed, exact_posterior, own_target
+from feelgood.posterior.matched_settings import PRECISION
 from feelgood.posterior.measures import measure
-from feelgood.posterior.settings import PRECISION
-from feelgood.posterior.verdicts import VERDICT_LEVEL, judge
+from feelgood.posterior.verdicts import POSTERIOR_LEVEL, judge
 
 #: Fresh contexts on which the choice of arms is compared, and the seeds that they come from.
 FRESH_CONTEXTS, FRESH_SEEDS = 200, 2**31
@@ -51,7 +51,7 @@ def compare(
     noise: float,
     precision: float = PRECISION,
     seed: int = 0,
-    level: float = VERDICT_LEVEL,
+    level: float = POSTERIOR_LEVEL,
     settings: Mapping[str, Any] | None = None,
 ) -> AgentPosterior:
     """One agent's draws with the data of `log`, against the exact posterior and its own target."""
