@@ -141,7 +141,9 @@ class _Job:
         self.plan, self.testbed, self.seeds, self.rounds = plan, testbed, seeds, rounds
         self.stacked, self.swept = stack_settings(settings)
         self.watch = watch
-        self.checkpoints = checkpoints and CheckpointsOfChains(checkpoints, plan.groups)
+        self.checkpoints = (
+            None if checkpoints is None else CheckpointsOfChains(checkpoints, plan.groups)
+        )
 
     def run_group(self, index: int, advance: Callable[[int], None]) -> GroupOutcome:
         group = self.plan.groups[index]
