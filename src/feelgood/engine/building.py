@@ -147,7 +147,7 @@ def measured_in(outcome: Outcome, setting: int, chains: slice = slice(None)) -> 
     """What an outcome holds of one setting's chains, as arguments of `AgentResult`."""
     numbers: dict[str, Any] = {}
     for quantity in schema.QUANTITIES:
-        values = getattr(outcome, quantity.name)
+        values = outcome.number(quantity.name)
         if quantity.axes is Axes.DIAGNOSTIC:
             numbers[quantity.name] = {k: own[setting, chains] for k, own in values.items()}
         else:
