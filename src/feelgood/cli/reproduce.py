@@ -72,7 +72,7 @@ TuneRoundsOption = Annotated[
 TuneSeedsOption = Annotated[
     str | None, typer.Option(help="Seeds of the tuning runs, N or A:B; default: 1000:1003.")
 ]
-WorkersOption = Annotated[int | None, typer.Option(help="Batches at once; default: one a core.")]
+WorkersOption = Annotated[int | None, typer.Option(help="Batches at once; default: one per core.")]
 AddressOption = Annotated[str | None, typer.Option(help="Ray cluster to use, with --engine ray.")]
 
 

@@ -87,7 +87,7 @@ def study_run_command(
     posterior_every: PosteriorOption = None,
     engine: EngineOption = "local",
     workers: Annotated[
-        int | None, typer.Option(help="Batches at once; default: one a core, or one on a GPU.")
+        int | None, typer.Option(help="Batches at once; default: one per core, or one on a GPU.")
     ] = None,
     address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
     checkpoint_every: Annotated[
@@ -174,7 +174,7 @@ def study_export_command(
     posterior_every: PosteriorOption = None,
     force: ForceFileOption = False,
 ) -> None:
-    """Write all finished cells of a study as one file, one row a seed."""
+    """Write all finished cells of a study as one file, one row per seed."""
     from feelgood.studies import Store, read_study
     from feelgood.studies.export import EXPORT_FORMATS, write_table
 

@@ -28,9 +28,9 @@ from feelgood.report.style import Style, side_by_side
 HEALTH_MEASURES = {
     "ess": "effective sample size of 200 draws",
     "acceptance": "acceptance probability",
-    "gradients": "gradient evaluations a round",
+    "gradients": "gradient evaluations per round",
     "step": "step size",
-    "divergences": "divergent proposals a round",
+    "divergences": "divergent proposals per round",
 }
 
 
