@@ -1,8 +1,8 @@
 """The one table of what a run measures.
 
-Whatever reads or writes results takes the names, axes and kinds of numbers from `QUANTITIES`: the
-JSON and Arrow forms of a result, the files of a study's cells, the results of the showdown. A new
-number is one line here, one value of that name in `Tally.numbers`, and one test.
+Whatever reads or writes results takes the names, axes and kinds of numbers from `QUANTITIES`. These
+are the JSON and Arrow forms of a result, the files of a study's cells and those of the showdown. A
+new number is one line here, one value of that name in `Tally.numbers`, and one test.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Axes(enum.Enum):
 class Quantity:
     """One measured quantity: what it is, and how it is written and summed up."""
 
-    #: Of the value in `Tally.numbers`, in `Outcome` and in `AgentResult`.
+    #: The name of the value in `Tally.numbers`, in `Outcome` and in `AgentResult`.
     name: str
     meaning: str
     axes: Axes = Axes.SEED
@@ -36,7 +36,8 @@ class Quantity:
     file_column: str = ""
     #: Whether it sums up the whole run, so that a chain that diverged has none.
     of_whole_run: bool = True
-    #: In a run's summary, if it has one value per seed: mean, std and quantiles, the mean, nothing.
+    #: What a run's summary has of it, if there is one value per seed: "spread" is mean, std and
+    #: quantiles.
     summed_up: Literal["spread", "mean", "no"] = "mean"
     #: What the columns of a spread begin with.
     prefix: str = ""
