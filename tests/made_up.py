@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import json
+import re
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +13,7 @@ import numpy as np
 from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.engine.tally import curve_grid
 from feelgood.posterior import MEASURES, Analysis, analyse
+from feelgood.studies.planning import plan_cells
 
 CLOSED_FORM = ("lints", "linucb", "epsgreedy")
 PAPERS_AGENTS = (
@@ -135,3 +138,34 @@ def measured(agents: int) -> list[AgentResult]:
         with_posterior(made_up(name, level=20.0 * 3**i, seeds=5), wrong=0.1 * i)
         for i, name in enumerate(names[:agents])
     ]
+
+
+#: A name that would do harm as markup.
+HOSTILE = "</script><img src=x onerror=alert(1)>\u2028<!--"
+
+
+def few() -> list[AgentResult]:
+    """Three agents on one testbed, one of them on another too; two chains diverged."""
+    return [
+        made_up("malats", diverged=2),
+        made_up("lmcts", level=60.0),
+        made_up("lints", level=50.0),
+        made_up("malats", "linear-40"),
+    ]
+
+
+def as_published(agent: str, rounds: int, **more: Any) -> AgentResult:
+    """A made-up result with exactly the settings of the paper's preset."""
+    more = {"preset": "paper", **more}
+    (cell,) = plan_cells("linear-20", agent, rounds=rounds, seeds=5, **more)
+    made = made_up(agent, rounds=rounds, seeds=5, settings=cell.settings)
+    return dataclasses.replace(made, testbed_settings=cell.testbed_settings)
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """What a page was made from."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    data = json.loads(found[1])
+    assert isinstance(data, dict)
+    return data

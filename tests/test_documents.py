@@ -164,12 +164,21 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("adding-*.md")), ids=name_of)
+def test_pages_on_adding_say_how_many_files(page: Path) -> None:
+    """In bold, in the first sentence below the title."""
+    assert re.match(
+        r"# Adding .+\n\n\*\*[^*]* (at most )?\d (file|row)s?[^*]*\*\*", page.read_text()
+    )
+
+
 def test_a_file_in_the_package_is_all_that_a_new_thing_needs(tmp_path: Path) -> None:
     """The pages' files, put into a copy of the package, are listed; nothing else is touched."""
     package = tmp_path / "feelgood"
     shutil.copytree(Path(feelgood.__file__).parent, package)
     for page, kind in (
         ("adding-an-agent.md", "agents"),
+        ("adding-a-sampler.md", "samplers"),
         ("adding-a-testbed.md", "testbeds"),
         ("adding-a-dataset.md", "data"),
     ):
@@ -178,6 +187,7 @@ def test_a_file_in_the_package_is_all_that_a_new_thing_needs(tmp_path: Path) -> 
         (package / kind / first.title).write_text(first.text)
     listed = execute([sys.executable, "-m", "feelgood", "list"], tmp_path)
     assert "boltzmann" in listed.split()
+    assert "rwmts" in execute([sys.executable, "-m", "feelgood", "list", "rwmts"], tmp_path)
     assert "bumps" in listed.split()
     assert "tiles" in listed.split()
     data = execute([sys.executable, "-m", "feelgood", "data", "list"], tmp_path)

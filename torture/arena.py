@@ -263,7 +263,7 @@ def work_here() -> None:
     """In a fork: batches run in the process itself, by the worker's own code."""
     from feelgood.studies import driver, worker
     from feelgood.studies.batches import CellBatch
-    from feelgood.studies.engines.base import Engine, Event, Failed, Finished, failure_in_words
+    from feelgood.studies.engines.engine import BatchDone, Engine, Event, Failed, failure_in_words
 
     class Here(Engine):
         """One batch at a time, in this process."""
@@ -293,7 +293,7 @@ def work_here() -> None:
                 worker._run(message, lambda **said: None)
             except Exception as error:
                 return [Failed(batch, failure_in_words(error))]
-            return [Finished(batch)]
+            return [BatchDone(batch)]
 
         def stop(self) -> None:
             self._batches.clear()

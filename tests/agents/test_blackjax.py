@@ -8,13 +8,13 @@ from grids import slow_but
 from rounds import redraw
 
 import feelgood
-from feelgood.agents.blackjax_bridge import SHOWN
+from feelgood.agents.blackjax_bridge import LISTED_KERNELS
 from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 
 
 # Quick: one that needs a length of its trajectory besides; the law of nuts is tested below.
-@pytest.mark.parametrize("kernel", slow_but(("mclmc",), SHOWN))
+@pytest.mark.parametrize("kernel", slow_but(("mclmc",), LISTED_KERNELS))
 def test_shown_kernels_learn(kernel: str) -> None:
     name = f"blackjax:{kernel}"
     result = feelgood.run(

@@ -21,7 +21,6 @@ from feelgood.agents.neural_mcmc import NeuralThompson
 from feelgood.core.lookup import preset_settings
 from feelgood.core.spec import Layout
 from feelgood.engine.lifting import for_lanes
-from feelgood.engine.plan import chains_that_fit, that_fit
 from feelgood.paper.network_presets import NETWORK_PRESETS
 from feelgood.samplers.lmc import LMC
 from feelgood.samplers.mala import MALA
@@ -350,23 +349,6 @@ def test_presets_fit_their_agents(name: str) -> None:
         assert adult["lr"] == 0.005
         assert adult["beta"] == pytest.approx(1.0 / (1e-5 * 14 * np.log(10_000)))
         assert adult["update_every"] == 2
-
-
-def test_chains_that_do_not_fit_run_in_parts() -> None:
-    heard: list[str] = []
-    split = functools.partial(that_fit, notify=heard.append)
-    assert len(split(100, None, 4, 5)) == 1
-    assert len(split(100, 2000, 4, 5)) == 1
-    assert not heard
-    groups = split(100, 1000, 4, 5)
-    assert [len(g.settings) * len(g.seeds) for g in groups] == [8, 8, 8]
-    assert "running them in 3 parts of 8" in heard[0]
-    assert sorted({(g, n) for group in groups for g in group.settings for n in group.seeds}) == [
-        *itertools.product(range(4), range(5))
-    ]
-    assert all(len(g.settings) * len(g.seeds) <= 3 for g in split(100, 300, 4, 5))
-    with pytest.raises(FeelgoodError, match="use narrower layers"):
-        chains_that_fit(100, 5, 99)
 
 
 def test_a_network_too_large_for_memory_is_refused_before_the_run() -> None:

@@ -12,7 +12,7 @@ from scipy import stats
 import feelgood
 from feelgood import FeelgoodError
 from feelgood.api.challenges import Baseline, baselines, baselines_of, beside, challenge
-from feelgood.api.comparing import VERDICT_LEVEL
+from feelgood.api.paired_table import FALSE_VERDICT_RATE
 from showdown import baselines as shipping
 from showdown.keeping import read
 
@@ -71,7 +71,7 @@ def test_differences_are_paired_and_the_intervals_hold_together() -> None:
     assert [row.baseline.agent for row in outcome.beside] == ["better", "twin", "worse"]
     twin = next(row for row in outcome.beside if row.baseline.agent == "twin").difference
     np.testing.assert_allclose(twin.mean, np.mean(mine - luck))
-    width = stats.t.ppf(1 - VERDICT_LEVEL / 3 / 2, 29) * stats.sem(mine - luck)
+    width = stats.t.ppf(1 - FALSE_VERDICT_RATE / 3 / 2, 29) * stats.sem(mine - luck)
     np.testing.assert_allclose((twin.high - twin.low) / 2, width, rtol=0.33)
     assert "better than 1 of 3 agents and worse than 1" in outcome.sentence
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from grids import slow_but
-from made_up import made_up, small_analysis
+from made_up import made_up, measured, small_analysis
 
 from feelgood import FeelgoodError, cli
 from feelgood.posterior import Analysis
@@ -124,7 +123,8 @@ def test_the_figure_comes_from_saved_draws(
     assert "holds no posterior analysis" in capsys.readouterr().err.replace("\n", " ")
 
 
-@pytest.mark.parametrize("kind", slow_but(("plot",), ("plot", "report")))
+@pytest.mark.slow  # quick: test_imports.py
+@pytest.mark.parametrize("kind", ["plot", "report"])
 def test_saved_draws_are_read_in_a_process_of_their_own(
     kind: str, folder: Path, tmp_path: Path
 ) -> None:

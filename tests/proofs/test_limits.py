@@ -83,6 +83,7 @@ def test_sharp_smoothing_tends_to_the_hard_cap() -> None:
         )
 
 
+@pytest.mark.slow
 def test_sharp_smoothing_gives_the_same_run() -> None:
     hard = agent("fglmcts", lam=0.3, b=0.5, steps=4)
     soft = agent("sfglmcts", lam=0.3, b=0.5, s=1e6, steps=4)

@@ -27,11 +27,11 @@ from feelgood.engine.device import GIB, VARIABLE, memory_limit
 from feelgood.engine.plan import chain_bytes, on_cores
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.studies.batches import CellBatch
-from feelgood.studies.checkpoints import FolderCheckpoints
 from feelgood.studies.driver import Watcher, run_study
 from feelgood.studies.engines import Event, LocalEngine, Note
-from feelgood.studies.engines.base import failure_in_words
+from feelgood.studies.engines.engine import failure_in_words
 from feelgood.studies.execute import execute
+from feelgood.studies.folder_checkpoints import FolderCheckpoints
 from feelgood.studies.planning import Study, plan_cells
 from feelgood.testbeds import Linear
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from feelgood.api.comparing import VERDICT_LEVEL
+from feelgood.api.paired_table import FALSE_VERDICT_RATE
 from feelgood.api.running import ProgressOption, run_each
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import Policy
@@ -65,7 +65,7 @@ class Challenge:
 
     result: AgentResult
     beside: tuple[Beside, ...]
-    level: float = VERDICT_LEVEL
+    level: float = FALSE_VERDICT_RATE
 
     @property
     def sentence(self) -> str:
@@ -194,6 +194,6 @@ def beside(result: AgentResult, others: Sequence[Baseline]) -> Challenge:
         mine = np.array([where[other.seeds[i]] for i in common], np.int64)
         own = np.where(result.diverged_at[mine] >= 0, np.nan, result.final_regret[mine])
         theirs = other.final_regret[common]
-        difference = paired_difference(own, theirs, level=1.0 - VERDICT_LEVEL / len(others))
+        difference = paired_difference(own, theirs, level=1.0 - FALSE_VERDICT_RATE / len(others))
         rows.append(Beside(other, float(np.nanmean(theirs)), difference))
     return Challenge(result, tuple(sorted(rows, key=lambda row: row.regret)))

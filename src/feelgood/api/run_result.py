@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from feelgood.api.comparing import Comparisons, compare_all
 from feelgood.api.data_frames import to_pandas, to_polars
+from feelgood.api.paired_table import Comparisons, compare_all
 from feelgood.api.saving import load_results, save_results
 from feelgood.core.arguments import parse_choice
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown

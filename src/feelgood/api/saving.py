@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from feelgood.api.folders import RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
+from feelgood.api.run_folder import RESULTS_FILE, TABLE_FILE, prepare_folder, unwritable
 from feelgood.core.arguments import parse_path
 from feelgood.core.atomic import remove_leftovers_of_the_dead
 from feelgood.core.errors import FeelgoodError, shown

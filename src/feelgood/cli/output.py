@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.api.folders import (  # noqa: F401  (the command takes the names from here)
+from feelgood.api.run_folder import (  # noqa: F401  (the command takes the names from here)
     RESULTS_FILE,
     TABLE_FILE,
     prepare_folder,

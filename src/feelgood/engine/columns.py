@@ -20,7 +20,7 @@ _PARTS = {"value": "values", "expected": "expected", "error": "errors"}
 
 
 @dataclasses.dataclass(frozen=True)
-class ColumnLayout:
+class TableLayout:
     """How one kind of file holds results."""
 
     holds: Callable[[Quantity], bool]
@@ -33,12 +33,12 @@ class ColumnLayout:
 
 
 #: `RunResult.to_arrow`; a study's cell; the results of the showdown.
-RUN_TABLE = ColumnLayout(lambda quantity: quantity.in_table, null=False)
-CELL_FILE = ColumnLayout(lambda quantity: True)
-SHOWDOWN = ColumnLayout(lambda quantity: quantity.showdown != "no", status=False, small=True)
+RUN_TABLE = TableLayout(lambda quantity: quantity.in_table, null=False)
+CELL_FILE = TableLayout(lambda quantity: True)
+SHOWDOWN = TableLayout(lambda quantity: quantity.showdown != "no", status=False, small=True)
 
 
-def arrow_columns(layout: ColumnLayout) -> list[tuple[str, Any]]:
+def arrow_columns(layout: TableLayout) -> list[tuple[str, Any]]:
     """Name and type of each column that holds something measured."""
     import pyarrow as pa
 
@@ -55,7 +55,7 @@ def arrow_columns(layout: ColumnLayout) -> list[tuple[str, Any]]:
     return [*out, ("posterior_rounds", pa.list_(pa.int64())), ("posterior", measures)]
 
 
-def _arrow_type(quantity: Quantity, layout: ColumnLayout) -> Any:
+def _arrow_type(quantity: Quantity, layout: TableLayout) -> Any:
     import pyarrow as pa
 
     single = layout.small and quantity.showdown == "single"
@@ -93,12 +93,12 @@ def to_tree(results: Sequence[AgentResult], interrupted: bool = False) -> dict[s
     return {**tree, "interrupted": True} if interrupted else tree
 
 
-def measured_rows(result: AgentResult, layout: ColumnLayout) -> list[dict[str, Any]]:
+def measured_rows(result: AgentResult, layout: TableLayout) -> list[dict[str, Any]]:
     """Everything measured, one row per seed."""
     return [_row(result, i, layout) for i in range(len(result.seeds))]
 
 
-def _row(result: AgentResult, i: int, layout: ColumnLayout) -> dict[str, Any]:
+def _row(result: AgentResult, i: int, layout: TableLayout) -> dict[str, Any]:
     along = result.posterior
     out: dict[str, Any] = {
         "curve_rounds": result.curve_rounds.tolist(),
@@ -119,7 +119,7 @@ def _row(result: AgentResult, i: int, layout: ColumnLayout) -> dict[str, Any]:
     return out
 
 
-def _plain(quantity: Quantity, values: Any, layout: ColumnLayout) -> Any:
+def _plain(quantity: Quantity, values: Any, layout: TableLayout) -> Any:
     """A value or an array of them in Python's own types; null where there is none."""
     plain = values.tolist()
     if not quantity.whole:
@@ -133,7 +133,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _measures(along: PosteriorAlong, i: int, layout: ColumnLayout) -> list[dict[str, Any]]:
+def _measures(along: PosteriorAlong, i: int, layout: TableLayout) -> list[dict[str, Any]]:
     """The measures of one seed, one record per measure."""
     records = along.of_seed(i)
     if layout.small:
@@ -141,7 +141,7 @@ def _measures(along: PosteriorAlong, i: int, layout: ColumnLayout) -> list[dict[
     return records
 
 
-def measured_fields(rows: Sequence[dict[str, Any]], layout: ColumnLayout) -> dict[str, Any]:
+def measured_fields(rows: Sequence[dict[str, Any]], layout: TableLayout) -> dict[str, Any]:
     """What `measured_rows` wrote, as arguments of `AgentResult`.
 
     A number that has no field there may be absent: files of earlier versions lack it.

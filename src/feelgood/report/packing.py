@@ -5,7 +5,7 @@ from typing import Any
 
 from feelgood.report.chart_kinds import PageChart, PageTable
 from feelgood.report.rendering import ChartRows, to_spec
-from feelgood.report.style import SHOWN
+from feelgood.report.style import SHOWN_SERIES
 
 
 class Packer:
@@ -37,7 +37,7 @@ class Packer:
                 self.datasets.setdefault(name, pack(rows))
             spec.pop("config", None)
             specs.append((key, spec))
-        switched = any(p["name"] == SHOWN for p in specs[0][1].get("params", ()))
+        switched = any(p["name"] == SHOWN_SERIES for p in specs[0][1].get("params", ()))
         self.charts.append(
             {
                 "section": section,

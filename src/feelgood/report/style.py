@@ -16,7 +16,7 @@ from feelgood.report.theme import DASHES, PALETTES, SHAPES
 
 #: Signals of a panel of the page: the series that are drawn, the one that is brought out ("" is
 #: none), whether all bands are drawn, and the ends of the axis of values.
-SHOWN, FOCUS, BANDS, BOTTOM, TOP = "shown", "focus", "bands", "bottom", "top"
+SHOWN_SERIES, FOCUS, BANDS, BOTTOM, TOP = "shown", "focus", "bands", "bottom", "top"
 #: Tables of a panel that the page fills: names at the ends of lines, and where lines leave.
 ENDS, EXITS = "ends", "exits"
 
@@ -93,7 +93,7 @@ class Style:
         if not self.switch:
             return alt.Chart(as_table(rows))
         chart = alt.Chart(alt.NamedData(name=name))
-        return chart.transform_filter(f"indexof({SHOWN}, datum.series) >= 0")
+        return chart.transform_filter(f"indexof({SHOWN_SERIES}, datum.series) >= 0")
 
     def values(self, log: bool = False, zero: bool = True, nice: bool = True) -> alt.Scale:
         """The scale of values; on the page its ends keep one bad agent from flattening the rest."""
@@ -161,8 +161,8 @@ class Style:
         """
         panel = layered(layers, self.width, height or self.height)
         if self.switch:
-            start = {SHOWN: list[str](), FOCUS: "", BANDS: False, BOTTOM: 0.0, TOP: 1.0}
-            names = start if values else (SHOWN, FOCUS)
+            start = {SHOWN_SERIES: list[str](), FOCUS: "", BANDS: False, BOTTOM: 0.0, TOP: 1.0}
+            names = start if values else (SHOWN_SERIES, FOCUS)
             params = [alt.param(name=name, value=start[name]) for name in names]
             panel = panel.add_params(*params)
             if values:

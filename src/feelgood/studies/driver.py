@@ -13,9 +13,9 @@ from feelgood.core.errors import FeelgoodError, shown
 from feelgood.studies.batches import CellBatch, Claim, plan, tidy
 from feelgood.studies.engines import (
     Advanced,
+    BatchDone,
     Engine,
     Failed,
-    Finished,
     Lost,
     Note,
     make_engine,
@@ -174,7 +174,7 @@ class _Run:
                 self.watch.progress(batch, event.chain_rounds)
             elif isinstance(event, Note):
                 self.watch.noted(batch, event.sentence)
-            elif isinstance(event, Finished):
+            elif isinstance(event, BatchDone):
                 self.running.pop(batch.id).finish()
                 self.watch.finished(batch)
             elif isinstance(event, Failed):

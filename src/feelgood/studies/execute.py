@@ -24,7 +24,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.posterior.along import PosteriorWatch, posterior_watch
 from feelgood.studies.batches import CellBatch
-from feelgood.studies.checkpoints import FolderCheckpoints
+from feelgood.studies.folder_checkpoints import FolderCheckpoints
 from feelgood.studies.planning import Cell, code_of
 
 

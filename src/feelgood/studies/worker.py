@@ -19,7 +19,7 @@ import time
 import traceback
 from typing import Any, TextIO
 
-from feelgood.studies.engines.base import MARK
+from feelgood.studies.engines.engine import MARK
 
 #: Seconds between two reports of progress.
 REPORT_EVERY = 0.2
@@ -42,8 +42,8 @@ def _messages(channel: TextIO) -> Any:
 
 def _run(message: dict[str, Any], send: Any) -> None:
     from feelgood.studies.batches import CellBatch, batch_folder
-    from feelgood.studies.checkpoints import FolderCheckpoints
     from feelgood.studies.execute import execute
+    from feelgood.studies.folder_checkpoints import FolderCheckpoints
     from feelgood.studies.store import Store
 
     batch = CellBatch.from_json(message["batch"])
@@ -94,7 +94,7 @@ def main() -> None:
 
     import feelgood  # noqa: F401  (fills the registries, and shows an import error early)
     from feelgood.core.errors import FeelgoodError
-    from feelgood.studies.engines.base import failure_in_words
+    from feelgood.studies.engines.engine import failure_in_words
 
     device = jax.devices()[0]
     if device.platform != "cpu" and all_cores:

@@ -18,7 +18,7 @@ from feelgood.report.chart_kinds import (
     register_chart,
 )
 from feelgood.report.rendering import ChartRows, as_table
-from feelgood.report.style import SHOWN
+from feelgood.report.style import SHOWN_SERIES
 
 #: Draws of each kind that a panel shows, and points of an ellipse.
 SHOWN_DRAWS, ELLIPSE = 200, 61
@@ -84,8 +84,8 @@ def posterior_figure(
         .resolve_scale(x="independent", y="independent")
     )
     if switch:
-        chart = chart.transform_filter(f"indexof({SHOWN}, datum.series) >= 0")
-        chart = chart.add_params(alt.param(name=SHOWN, value=agents))
+        chart = chart.transform_filter(f"indexof({SHOWN_SERIES}, datum.series) >= 0")
+        chart = chart.add_params(alt.param(name=SHOWN_SERIES, value=agents))
     return chart
 
 

@@ -5,15 +5,15 @@ studies, and the store is the same whichever engine fills it.
 """
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.studies.engines.base import Advanced, Engine, Event, Failed, Finished, Lost, Note
+from feelgood.studies.engines.engine import Advanced, BatchDone, Engine, Event, Failed, Lost, Note
 from feelgood.studies.engines.local import LocalEngine
 
 __all__ = [
     "Advanced",
+    "BatchDone",
     "Engine",
     "Event",
     "Failed",
-    "Finished",
     "LocalEngine",
     "Lost",
     "Note",

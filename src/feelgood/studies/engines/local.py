@@ -15,13 +15,13 @@ from typing import Any
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.device import usable_cores
 from feelgood.studies.batches import CellBatch
-from feelgood.studies.engines.base import (
+from feelgood.studies.engines.engine import (
     MARK,
     Advanced,
+    BatchDone,
     Engine,
     Event,
     Failed,
-    Finished,
     Lost,
     Note,
 )
@@ -157,7 +157,7 @@ class LocalEngine(Engine):
             events.append(Note(batch, message["note"]))
         elif batch is not None and "done" in message:
             worker.batch = None
-            events.append(Finished(batch))
+            events.append(BatchDone(batch))
         elif batch is not None and "failed" in message:
             worker.batch = None
             events.append(Failed(batch, message["failed"]))

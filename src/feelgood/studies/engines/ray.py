@@ -12,9 +12,9 @@ from feelgood.core import atomic
 from feelgood.core.errors import FeelgoodError
 from feelgood.studies.batches import CellBatch, batch_folder
 from feelgood.studies.cells import to_bytes
-from feelgood.studies.checkpoints import FolderCheckpoints
-from feelgood.studies.engines.base import Engine, Event, Failed, Finished, Lost, failure_in_words
+from feelgood.studies.engines.engine import BatchDone, Engine, Event, Failed, Lost, failure_in_words
 from feelgood.studies.execute import execute
+from feelgood.studies.folder_checkpoints import FolderCheckpoints
 from feelgood.studies.store import Store
 
 #: What Ray takes from the environment, once, when it is imported: a cluster of our own listens to
@@ -127,7 +127,7 @@ class RayEngine(Engine):
             else:
                 for cell_id, content in files:
                     self._store.put_bytes(cell_id, content)
-                events.append(Finished(batch))
+                events.append(BatchDone(batch))
         return events
 
     def stop(self) -> None:

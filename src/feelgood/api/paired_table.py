@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Rate of false verdicts among all rows of a table together (Bonferroni's bound).
-VERDICT_LEVEL = 0.05
+FALSE_VERDICT_RATE = 0.05
 NOTE = (
     "difference: mean regret less that of the baseline over common seeds, with its 95 % interval; "
     "verdict: paired t-test, all rows of a testbed together at 5 %"
@@ -46,7 +46,7 @@ class Compared:
             return f"cannot be told: chains diverged on {d.dropped} of {d.count + d.dropped} seeds"
         if not math.isfinite(d.p):
             return "cannot be told from one seed"
-        if self.tests * d.p > VERDICT_LEVEL or d.mean == 0.0:
+        if self.tests * d.p > FALSE_VERDICT_RATE or d.mean == 0.0:
             return "no difference seen"
         return "lower regret" if d.mean < 0 else "higher regret"
 

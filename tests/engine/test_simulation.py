@@ -25,7 +25,6 @@ from feelgood.core.testbed import Testbed
 from feelgood.engine import compiling, device, group
 from feelgood.engine.environment import environment
 from feelgood.engine.loop import REPEATED_DRAWS
-from feelgood.engine.plan import on_cores
 from feelgood.engine.simulation import Outcome, simulate
 from feelgood.numerics.keys import AGENT, LaneKeys, fold_in, seed_array, seed_keys
 from feelgood.stats.effective_sample_size import effective_sample_size
@@ -90,20 +89,6 @@ class Alone(Biased):
 
     def hints(self, spec: Any) -> Hints:
         return Hints(alone=True)
-
-
-@pytest.mark.parametrize(
-    ("alone", "settings", "seeds", "largest"),
-    [(True, 2, 3, 1), (True, 1, 20, 1), (False, 3, 20, 30), (False, 20, 1, 10), (False, 1, 20, 10)],
-)
-def test_no_program_holds_more_chains_than_the_agent_wants(
-    alone: bool, settings: int, seeds: int, largest: int
-) -> None:
-    groups, workers = on_cores(alone, 1, None, settings, seeds, 2, lambda sentence: None)
-    assert workers == 2
-    assert max(len(g.settings) * len(g.seeds) for g in groups) == largest
-    every = {(g, n) for group in groups for g in group.settings for n in group.seeds}
-    assert every == {(g, n) for g in range(settings) for n in range(seeds)}
 
 
 def test_groups_of_any_size_play_the_same() -> None:

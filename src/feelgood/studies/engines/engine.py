@@ -33,7 +33,7 @@ class Note(Event):
 
 
 @dataclasses.dataclass(frozen=True)
-class Finished(Event):
+class BatchDone(Event):
     """All cells of the batch are in the store."""
 
 

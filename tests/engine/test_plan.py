@@ -1,0 +1,118 @@
+"""The plan of a run: what the device, the memory and the agent's hints decide."""
+
+import functools
+import itertools
+
+import jax.numpy as jnp
+import pytest
+from toys import Biased, Coins
+
+from feelgood import AGENTS, FeelgoodError, Policy
+from feelgood.core.policy import Needs
+from feelgood.core.spec import Layout
+from feelgood.engine import device
+from feelgood.engine.plan import (
+    GROWTH_STEPS,
+    Plan,
+    chains_that_fit,
+    make_plan,
+    on_cores,
+    that_fit,
+)
+from feelgood.testbeds import Linear
+
+TINY = Linear(parameters=6, arms=3)
+
+
+def plan_of(policy: Policy, settings: int = 1, seeds: int = 4, rounds: int = 5000) -> Plan:
+    sizes = {"settings": settings, "seeds": seeds, "rounds": rounds, "workers": 2}
+    return make_plan(policy, TINY, **sizes, notify=lambda sentence: None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("alone", "settings", "seeds", "largest"),
+    [(True, 2, 3, 1), (True, 1, 20, 1), (False, 3, 20, 30), (False, 20, 1, 10), (False, 1, 20, 10)],
+)
+def test_no_program_holds_more_chains_than_the_agent_wants(
+    alone: bool, settings: int, seeds: int, largest: int
+) -> None:
+    groups, workers = on_cores(alone, 1, None, settings, seeds, 2, lambda sentence: None)
+    assert workers == 2
+    assert max(len(g.settings) * len(g.seeds) for g in groups) == largest
+    every = {(g, n) for group in groups for g in group.settings for n in group.seeds}
+    assert every == {(g, n) for g in range(settings) for n in range(seeds)}
+
+
+def test_chains_that_do_not_fit_run_in_parts() -> None:
+    heard: list[str] = []
+    split = functools.partial(that_fit, notify=heard.append)
+    assert len(split(100, None, 4, 5)) == 1
+    assert len(split(100, 2000, 4, 5)) == 1
+    assert not heard
+    groups = split(100, 1000, 4, 5)
+    assert [len(g.settings) * len(g.seeds) for g in groups] == [8, 8, 8]
+    assert "running them in 3 parts of 8" in heard[0]
+    assert sorted({(g, n) for group in groups for g in group.settings for n in group.seeds}) == [
+        *itertools.product(range(4), range(5))
+    ]
+    assert all(len(g.settings) * len(g.seeds) <= 3 for g in split(100, 300, 4, 5))
+    with pytest.raises(FeelgoodError, match="use narrower layers"):
+        chains_that_fit(100, 5, 99)
+
+
+def test_on_a_processor_threads_share_the_chains_and_room_is_made_at_once() -> None:
+    plan = plan_of(AGENTS["lmcts"].build(), settings=2, seeds=4)
+    assert plan.workers == 2 and len(plan.groups) == 2
+    assert plan.spec.layout == Layout(chains=4, settings=2)
+    assert plan.spec.lanes == (4,) and TINY.spec.lanes == ()
+    assert plan.room_at_once and plan.room(0, 5000) == 5000
+
+
+def test_chains_that_want_to_be_alone_have_no_lanes() -> None:
+    plan = plan_of(AGENTS["fglmcts"].build(), settings=2, seeds=3)
+    assert len(plan.groups) == 6 and plan.spec.lanes == ()
+
+
+@pytest.mark.parametrize(("name", "grows"), [("lmcts", True), ("lints", False)])
+def test_an_accelerator_plays_all_chains_together_and_its_stores_grow(
+    name: str, grows: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "memory_limit", lambda: None)
+    plan = plan_of(AGENTS[name].build(), settings=2, seeds=4)
+    assert plan.workers == 1 and len(plan.groups) == 1
+    assert plan.spec.layout == Layout(chains=8, settings=2, reads_all=True, unroll=5)
+    assert plan.room_at_once is not grows
+    if grows:
+        assert plan.block <= 5000 // GROWTH_STEPS
+        assert plan.room(plan.block, 5000) == 2 * plan.block
+
+
+@pytest.mark.parametrize(
+    ("name", "needs", "repeats"),
+    [
+        ("lints", Needs(draw=6, choose=0), False),
+        ("linucb", Needs(draw=0, choose=0), False),
+        ("lmcts", Needs(draw="key", choose=0), True),
+        ("epsgreedy", Needs(draw=0, choose="key"), False),
+        ("neural-ts", Needs(draw="key", choose="key"), False),
+    ],
+)
+def test_only_chains_of_parameters_are_drawn_again_at_the_end(
+    name: str, needs: Needs, repeats: bool
+) -> None:
+    plan = plan_of(AGENTS[name].build())
+    assert plan.needs == needs and plan.repeats_draws is repeats
+
+
+def test_a_plug_in_without_hints_gets_a_key_and_is_lifted() -> None:
+    plan = make_plan(
+        Biased(weights=jnp.zeros(3)),
+        Coins(),
+        settings=1,
+        seeds=4,
+        rounds=10,
+        workers=1,
+        notify=lambda sentence: None,
+    )
+    assert plan.needs == Needs(draw=0, choose="key") and plan.layout_hint == "one"
