@@ -64,9 +64,9 @@ CASES = (
     Committed("plmcts", PRECONDITIONED),
     Committed("pmalats", PRECONDITIONED),
     Committed("phmcts", PRECONDITIONED),
-    # the same with a bonus, and with a smooth one
+    # the same with a bonus; the smooth one has a cap that binds, or it would be the hard one
     Committed("fglmcts", MAIN, EARLY, STRONG_BONUS),
-    Committed("sfglmcts", MAIN, EARLY, STRONG_BONUS),
+    Committed("sfglmcts", "question-smoothing", EARLY, (("b", 1.0), ("lam", 0.5), ("s", 1.0))),
     Committed("fgmalats", MAIN, EARLY, STRONG_BONUS),
     Committed("fghmcts", MAIN, EARLY, STRONG_BONUS),
     Committed("pfglmcts", MAIN, EARLY),
