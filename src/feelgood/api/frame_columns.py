@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Tell = Callable[[str], None]
 
 #: Text with more different values than this, or with more than half as many as there are rows, is
-#: taken for names or notes that no agent can learn from; so is a label for no class.
+#: taken for names or notes that no agent can learn from. A label like that is taken for no class.
 MANY = 100
 FEW_ROWS = 20
 #: Whole numbers with so few different values could be categories; what they are is told.

@@ -31,8 +31,8 @@ def save_results(
 ) -> Path:
     """Write a run's results as a store; see `RunResult.save`. Returns the folder.
 
-    Everything is written beside the old results first, so that an error leaves those as they are,
-    and a process that is killed leaves the old results or the new ones.
+    Everything is written beside the old results first, so that an error leaves those as they are.
+    A process that is killed leaves the old results or the new ones.
     """
     import pyarrow.parquet as pq
 

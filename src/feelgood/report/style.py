@@ -155,9 +155,9 @@ class Style:
     ) -> alt.LayerChart:
         """The layers as one panel of this size.
 
-        `values` tells the page how to set the ends of the axis of values: the fields of a row that
-        hold the `value` and its `low` and `high`, whether the axis is `log` or begins at `zero`,
-        and the field `along` the lines, where there are lines.
+        `values` tells the page how to set the ends of the axis of values. It has the fields of a
+        row that hold the `value` and its `low` and `high`, and the field `along` the lines, where
+        there are lines. It says whether the axis is `log` or begins at `zero`.
         """
         panel = layered(layers, self.width, height or self.height)
         if self.switch:

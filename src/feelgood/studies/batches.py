@@ -24,9 +24,9 @@ from feelgood.studies.locks import Lock
 from feelgood.studies.planning import Cell, outline
 from feelgood.studies.store import Store
 
-#: The most chains of one batch. An accelerator wants many at once; on a processor's core more
-#: than some tens gain nothing, and agents whose chains run one by one gain nothing from company:
-#: smaller batches spread better over cores.
+#: The most chains of one batch. An accelerator wants many at once. On a processor's core more than
+#: some tens gain nothing, and smaller batches spread better over cores. Chains that run one by one
+#: gain nothing from each other.
 MOST_CHAINS, MOST_CHAINS_ON_CPU, MOST_CHAINS_ONE_BY_ONE = 1024, 50, 20
 
 
