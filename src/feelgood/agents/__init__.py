@@ -1,4 +1,7 @@
-"""Agents: importing this package registers them all."""
+"""Agents, one file each: importing this package registers them all.
+
+Imports `samplers`, `targets`, `numerics` and `core`, and never asks for the device.
+"""
 
 from feelgood.agents import blackjax_bridge, grammar
 from feelgood.agents.greedy import EpsGreedy, TabularEpsGreedy

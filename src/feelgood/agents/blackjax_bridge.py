@@ -97,7 +97,7 @@ def find_kernel(name: str) -> _Kernel:
 class BlackjaxThompson(Policy):
     """Thompson sampling from π ∝ exp(−βL) with a BlackJAX kernel, written for one chain.
 
-    The kernel sees coordinates θ√(βλ), with λ the curvature of their block: there the target's
+    The kernel sees coordinates θ√(βλ), with λ the curvature of their block. There the target's
     curvature is at most 1, and one step size serves every kernel and every scale of the data. It
     is initialised anew every round, at the last position, because the data have grown.
     """
@@ -108,7 +108,7 @@ class BlackjaxThompson(Policy):
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     step: Number = setting(0.5, "step size, in units of the curvature", above=0.0, high=1e3)
-    steps: int = setting(5, "kernel steps a round", low=1, high=10_000)
+    steps: int = setting(5, "kernel steps per round", low=1, high=10_000)
     leapfrog: int = setting(5, "integration steps, where the kernel takes them", low=1, high=1000)
     likelihood: str = setting(
         "auto", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")

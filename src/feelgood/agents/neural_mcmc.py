@@ -50,9 +50,9 @@ class NeuralThompson(NeuralPolicy):
 
     Every `update_every` rounds the chain makes `updates` steps of the kernel, warm-started; then
     the arm with the largest f_θ is played. The schedule `decay` measures the step in a curvature
-    that grows as the number t of observations plus one: h = lr/t for Langevin kernels, and lr over
-    the root for Hamiltonian and underdamped ones. Kernels with a Metropolis filter always read the
-    whole history: an accept step that sees a batch does not leave π invariant.
+    that grows as t, the number of observations plus one. The step is lr/t for Langevin kernels,
+    lr/√t for underdamped and lr/√(βt) for Hamiltonian ones. Kernels with a Metropolis filter always
+    read the whole history: an accept step that sees a batch does not leave π invariant.
 
     Xu, Zheng, Mazumdar, Azizzadenesheli and Anandkumar, "Langevin Monte Carlo for contextual
     bandits", ICML 2022.

@@ -17,7 +17,7 @@ from feelgood.targets import models, sums
 class Ridge(NamedTuple):
     """For each block, the Cholesky factor L of V = ρI + Σ x xᵀ, and below it w = L⁻¹ Σ r x.
 
-    Least squares in its orthogonal form: one rotation a column takes in both x and r, and the
+    Least squares in its orthogonal form: one rotation per column takes in both x and r, and the
     ridge estimate is L⁻ᵀw.
     """
 

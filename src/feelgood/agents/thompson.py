@@ -70,7 +70,7 @@ class Thompson(Policy):
     rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     step: Number = setting(0.5, "step size, in the units of the schedule", above=0.0, high=1e6)
     lambda_reg: Number = setting(1.0, "λ_reg of V = λ_reg I + Σ x xᵀ", above=0.0, high=1e9)
-    steps: int = setting(25, "inner steps a round", low=1, high=100_000)
+    steps: int = setting(25, "inner steps per round", low=1, high=100_000)
     schedule: str = setting(
         "curvature", "step relative to the curvature, step/t, or step as it is", choices=SCHEDULES
     )
@@ -81,7 +81,7 @@ class Thompson(Policy):
     bonus_gradient: str = setting(
         "exact", "bonus gradient: exact, or an unbiased estimate", choices=("exact", "svrg")
     )
-    bonus_batch: int = setting(64, "rounds a batch of the svrg bonus", low=1, high=1_000_000)
+    bonus_batch: int = setting(64, "rounds per batch of the svrg bonus", low=1, high=1_000_000)
 
     def __check_init__(self) -> None:
         name = type(self.kernel).__name__
@@ -146,7 +146,7 @@ class Thompson(Policy):
     def hints(self, spec: Spec) -> Hints:
         return Hints(
             layout="lanes",
-            # Chains that prune go their own ways; long per-arm histories are large enough alone.
+            # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
             grows=True,
             target=gibbs_target(self.energy(spec), self.beta, self.bonus),
@@ -251,8 +251,8 @@ class Thompson(Policy):
         no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
         _, gradient, _ = everything.evaluate((), rows, mode.theta, no_uniforms)
         frozen = evaluator.bonus.lam * gradient
-        # One Newton step from the old point: the minimum but for the rounding errors of the root,
-        # which the next round's step takes in.
+        # One Newton step from the old point. It ends at the minimum but for the rounding errors of
+        # the root, which the next round's step corrects.
         stats = state.data.stats
         pull = stats.moment + frozen / (2.0 * self.eta)
         left = pull - lanes.matvec(stats.gram, mode.theta) - self.rho / self.eta * mode.theta

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from feelgood.core.errors import FeelgoodError
 
 Likelihood = Literal["squared", "bernoulli"]
-#: A float setting: an array leaf that holds one value, or one a lane in a sweep.
+#: A float setting: an array leaf that holds one value, or one per lane in a sweep.
 Number = Float[Array, "..."]
 
 

@@ -13,12 +13,12 @@ from feelgood.core.spec import Number, Spec
 class Testbed(eqx.Module):
     """A contextual bandit problem, written for one seed.
 
-    `init` draws what stays fixed in a run (the true parameters), `context` what an agent sees in
-    round `t`, `mean_rewards` the expected reward of every arm there, and `rewards` one noisy
-    reward of **every** arm: all agents then meet the same contexts and the same luck. The engine
+    `init` draws what stays fixed in a run (the true parameters), and `context` what an agent sees
+    in round `t`. `mean_rewards` is the expected reward of every arm there, and `rewards` one noisy
+    reward of **every** arm. So all agents meet the same contexts and the same noise. The engine
     lifts these functions over rounds and seeds.
 
-    The luck of a round may be one number for all its arms. Only one of the rewards is ever seen,
+    The noise of a round may be one number for all its arms. Only one of the rewards is ever seen,
     so no agent's law changes, and agents that play different arms are compared more closely.
     """
 

@@ -114,7 +114,7 @@ def resolve_variants(
     resolved: list[SettingValues] = []
     for one in grid:
         settings = entry.resolve(one)
-        # Which numbers do not matter to whether an agent can be built, but whether they are 0.
+        # Whether an agent can be built depends on which numbers are 0, and not on their values.
         kind = tuple(v > 0 if isinstance(v, float) else v for v in settings.values())
         if kind not in seen:
             seen.add(kind)
@@ -147,7 +147,7 @@ def measured_in(outcome: Outcome, setting: int, chains: slice = slice(None)) -> 
     """What an outcome holds of one setting's chains, as arguments of `AgentResult`."""
     numbers: dict[str, Any] = {}
     for quantity in schema.QUANTITIES:
-        values = getattr(outcome, quantity.name)
+        values = outcome.number(quantity.name)
         if quantity.axes is Axes.DIAGNOSTIC:
             numbers[quantity.name] = {k: own[setting, chains] for k, own in values.items()}
         else:

@@ -1,4 +1,4 @@
-"""Compile ahead of time, once a shape, and say how long it took."""
+"""Compile ahead of time, once per shape, and say how long it took."""
 
 import functools
 import gc
@@ -23,8 +23,9 @@ _PROGRAMS_KEPT = 128
 
 #: Options of XLA's, as pairs of a name and a value.
 Options = tuple[tuple[str, str | bool], ...]
-#: What the CPU compiler is told of a program that runs long, for a short time, or once. XLA's
-#: fusion emitters take a quarter of the compile time, and our programs run no faster with them.
+#: What the CPU compiler is told of a program: that it runs long (`LONG`), for a short time
+#: (`BRIEFLY`), or once (`ONCE`). XLA's fusion emitters take a quarter of the compile time, and our
+#: programs run no faster with them.
 LONG: Options = (("xla_cpu_use_fusion_emitters", False),)
 #: A small program is compiled faster in one part than cut up for several threads.
 _WHOLE: Options = (("xla_cpu_parallel_codegen_split_count", "1"), *LONG)

@@ -28,7 +28,7 @@ class Block(NamedTuple):
 def settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[Array, " seeds"]]:
     """What stays the same in all rounds of each seed: the testbed's state and its stream of keys.
 
-    Not part of the blocks: fused into them, it would be computed again for every round.
+    It is not part of the blocks: fused into them, it would be computed again for every round.
     """
     return settled(testbed, FirstKeys.of(seeds))
 
@@ -52,16 +52,16 @@ class BlockMaker(eqx.Module):
         rounds = first + jnp.arange(self.length)
         # Round t takes its context from key 2t of the stream and its rewards from key 2t + 1.
         keys = fold_all(stream, 2 * first + jnp.arange(2 * self.length))
-        see, luck = keys[:, ::2], keys[:, 1::2]
+        see, pay = keys[:, ::2], keys[:, 1::2]
         turns = jnp.broadcast_to(rounds, see.shape)
 
         def each(function: Callable[..., Any]) -> Callable[..., Any]:
-            """Over seeds and rounds; the states are one a seed."""
+            """Over seeds and rounds; there is one state per seed."""
             return jax.vmap(jax.vmap(function, in_axes=(None, 0, 0)), in_axes=(0, 0, 0))
 
         contexts = each(lambda s, k, t: testbed.context(k, s, t))(states, see, turns)
         means = each(testbed.mean_rewards)(states, contexts, turns)
-        rewards = each(lambda s, k, mean: testbed.rewards(k, s, mean))(states, luck, means)
+        rewards = each(lambda s, k, mean: testbed.rewards(k, s, mean))(states, pay, means)
         made = Block(contexts=contexts, rewards=rewards, means=means)
         return jax.tree.map(lambda x: jnp.moveaxis(x, 0, -1), made)
 

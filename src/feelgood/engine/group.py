@@ -203,9 +203,9 @@ class GroupRun:
     def _ess(self, playing: Playing) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter.
 
-        One more round with many draws, of which nothing else is kept: the program that plays has
-        all it takes, and another one for this would take a quarter of the compile time. `playing`
-        is used up.
+        They come from one more round with many draws, of which nothing else is kept. The program
+        that plays can do it; another one would take a quarter of the compile time. `playing` is
+        used up.
         """
         if not self.plan.repeats_draws:
             return np.full(self.chains, np.nan)

@@ -1,8 +1,8 @@
 """How a run is carried out: made once, from the agent's hints, the device and the chains.
 
-All tricks that make a run fast are decided here: which chains share a program, how many threads
-play them, how many rounds a block has, when a history gets more room, what is drawn ahead. Agents,
-samplers and targets are told by the `Layout` in their `Spec`, and never ask for the device.
+All that makes a run fast is decided here. Which chains share a program, and how many threads play
+them? How many rounds has a block? When does a history get more room, and what is drawn ahead?
+Agents, samplers and targets are told by the `Layout` in their `Spec` and never ask for the device.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from feelgood.engine.device import GIB
 from feelgood.engine.environment import block_length
 from feelgood.numerics import generator
 
-#: Where passes read a whole store, its capacity grows in so many steps; each compiles once.
+#: Where passes read a whole store, its room grows in so many steps, each of which is compiled.
 GROWTH_STEPS = 10
 #: Inner steps of a network that an accelerator launches at a time.
 ACCELERATOR_UNROLL = 5
@@ -85,7 +85,7 @@ def laid_out(spec: Spec, layout: Layout) -> Spec:
 def chain_bytes(policy: Policy, spec: Spec, rounds: int) -> int:
     """Bytes that one chain needs at most.
 
-    Where the agent does not say, it is three times its state with room for all rounds: a round
+    Where the agent does not say, it is three times its state with room for all rounds. A round
     holds the old state, the new one, and what it computes on the way.
     """
     memory = policy.hints(spec).memory

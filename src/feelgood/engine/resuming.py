@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import numpy as np
 
-#: Under these names it is saved whose progress a checkpoint is, and what its arrays are.
+#: A checkpoint says under these names of which chains it is, and what arrays it has.
 WHOSE, LAYOUT = "chains", "layout"
 
 

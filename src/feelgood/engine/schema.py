@@ -1,8 +1,8 @@
 """The one table of what a run measures.
 
-Whatever reads or writes results takes the names, axes and kinds of numbers from `QUANTITIES`: the
-JSON and Arrow forms of a result, the files of a study's cells, the results of the showdown. A new
-number is one line here, one value of that name in the engine's `Outcome`, and one test.
+Whatever reads or writes results takes the names, axes and kinds of numbers from `QUANTITIES`. These
+are the JSON and Arrow forms of a result, the files of a study's cells and those of the showdown. A
+new number is one line here, one value of that name in `Tally.numbers`, and one test.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ class Axes(enum.Enum):
 class Quantity:
     """One measured quantity: what it is, and how it is written and summed up."""
 
-    #: Of the value in `Outcome` and in `AgentResult`.
+    #: The name of the value in `Tally.numbers`, in `Outcome` and in `AgentResult`.
     name: str
     meaning: str
     axes: Axes = Axes.SEED
@@ -34,7 +34,10 @@ class Quantity:
     none: int | None = None
     #: Its column in files, where that has another name.
     file_column: str = ""
-    #: In a run's summary, if it has one value per seed: mean, std and quantiles, the mean, nothing.
+    #: Whether it sums up the whole run, so that a chain that diverged has none.
+    of_whole_run: bool = True
+    #: What a run's summary has of it, if there is one value per seed: "spread" is mean, std and
+    #: quantiles.
     summed_up: Literal["spread", "mean", "no"] = "mean"
     #: What the columns of a spread begin with.
     prefix: str = ""
@@ -59,6 +62,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     Quantity(
         "ess",
         "effective sample size of 200 repeated draws at the end; NaN: the agent draws none",
+        of_whole_run=False,
         summed_up="no",
         in_table=False,
         showdown="single",

@@ -33,11 +33,13 @@ from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.notices import print_notice
 from feelgood.core.policy import Policy
 from feelgood.core.testbed import Testbed
+from feelgood.engine import schema
 from feelgood.engine.compiling import in_own_precision
 from feelgood.engine.group import GroupOutcome, GroupRun
 from feelgood.engine.lifting import for_lanes, stack_settings
 from feelgood.engine.plan import Group, Plan, make_plan
 from feelgood.engine.resuming import Checkpoints, CheckpointsOfChains
+from feelgood.engine.schema import Axes
 from feelgood.engine.threads import in_threads
 from feelgood.engine.watching import Watch
 
@@ -60,6 +62,12 @@ class Outcome(NamedTuple):
     along_rounds: Int[np.ndarray, " moments"]
     compile_s: float
     run_s: float
+    #: Numbers of `schema.QUANTITIES` that have no field here, by name.
+    extra: dict[str, Any]
+
+    def number(self, name: str) -> Any:
+        """The values of a number: an array, or a dictionary of arrays."""
+        return getattr(self, name) if name in self._fields else self.extra[name]
 
 
 @in_own_precision
@@ -133,7 +141,9 @@ class _Job:
         self.plan, self.testbed, self.seeds, self.rounds = plan, testbed, seeds, rounds
         self.stacked, self.swept = stack_settings(settings)
         self.watch = watch
-        self.checkpoints = checkpoints and CheckpointsOfChains(checkpoints, plan.groups)
+        self.checkpoints = (
+            None if checkpoints is None else CheckpointsOfChains(checkpoints, plan.groups)
+        )
 
     def run_group(self, index: int, advance: Callable[[int], None]) -> GroupOutcome:
         group = self.plan.groups[index]
@@ -181,44 +191,50 @@ def _gather(
     run_s: float,
 ) -> Outcome:
     """Put the groups' chains back into their places."""
-    first = finished[0].tally
-    points, moments = len(first.grid), finished[0].measured.rounds
     size = (settings, seeds)
-    out = Outcome(
-        grid=first.grid,
-        curve=np.empty((*size, points)),
-        final_regret=np.empty(size),
-        simple_regret=np.empty(size),
-        best_arm_rate=np.empty(size),
-        arm_counts=np.empty((*size, first.arms), np.int64),
-        diverged_at=np.empty(size, np.int64),
-        health={name: np.empty((*size, points)) for name in first.health_names},
-        ess=np.empty(size),
-        along={name: np.empty((*size, len(moments))) for name in finished[0].measured.names},
-        along_rounds=moments,
+    found = [
+        one.tally.numbers() | {"diverged_at": one.diverged_at, "ess": one.ess} for one in finished
+    ]
+    numbers = {
+        q.name: _placed(groups, [own[q.name] for own in found], size, whole=q.whole)
+        for q in schema.QUANTITIES
+    }
+    watched = [dict(zip(f.measured.names, f.measured.values, strict=True)) for f in finished]
+    grid = finished[0].tally.grid
+    _forget_after_divergence(numbers, grid)
+    return Outcome(
+        grid=grid,
+        **{name: numbers.pop(name) for name in list(numbers) if name in Outcome._fields},
+        along=_placed(groups, watched, size),
+        along_rounds=finished[0].measured.rounds,
         compile_s=compile_s,
         run_s=max(run_s, 0.0),
+        extra=numbers,
     )
-    for group, (tally, measured, diverged_at, ess, _) in zip(groups, finished, strict=True):
-        health = tally.health_means()
-        chain = 0
-        for g in group.settings:
-            for n in group.seeds:
-                out.curve[g, n] = tally.curve[chain]
-                out.final_regret[g, n] = tally.total[chain]
-                out.simple_regret[g, n] = tally.late[chain]
-                out.best_arm_rate[g, n] = tally.best[chain] / tally.rounds
-                out.arm_counts[g, n] = tally.counts[chain]
-                out.diverged_at[g, n] = diverged_at[chain]
-                out.ess[g, n] = ess[chain]
-                for name, values in health.items():
-                    out.health[name][g, n] = values[chain]
-                for name, values in zip(measured.names, measured.values, strict=True):
-                    out.along[name][g, n] = values[chain]
-                chain += 1
-    # A diverged chain has no regret to report from the round on in which it diverged.
-    for g, n in zip(*np.nonzero(out.diverged_at >= 0), strict=True):
-        late = out.grid >= out.diverged_at[g, n]
-        out.curve[g, n, late] = np.nan
-        out.final_regret[g, n] = out.simple_regret[g, n] = out.best_arm_rate[g, n] = np.nan
+
+
+def _placed(
+    groups: Sequence[Group], parts: Sequence[Any], size: tuple[int, int], whole: bool = False
+) -> Any:
+    """Arrays with one entry per chain of a group, or dictionaries of such, by setting and seed."""
+    if isinstance(parts[0], dict):
+        names = parts[0]
+        return {name: _placed(groups, [own[name] for own in parts], size) for name in names}
+    shape = np.shape(parts[0])[1:]
+    out = np.empty((*size, *shape), np.int64 if whole else np.float64)
+    for group, values in zip(groups, parts, strict=True):
+        own = (len(group.settings), len(group.seeds))
+        chains = np.asarray(values)[: own[0] * own[1]]
+        out[np.ix_(group.settings, group.seeds)] = chains.reshape(*own, *shape)
     return out
+
+
+def _forget_after_divergence(numbers: dict[str, Any], grid: Int[np.ndarray, " points"]) -> None:
+    """A diverged chain has no numbers to report from the round on in which it diverged."""
+    diverged_at = numbers["diverged_at"]
+    late = (diverged_at[..., None] >= 0) & (grid >= diverged_at[..., None])
+    for quantity in schema.QUANTITIES:
+        if quantity.axes is Axes.POINT:
+            numbers[quantity.name][late] = np.nan
+        elif quantity.axes is Axes.SEED and not quantity.whole and quantity.of_whole_run:
+            numbers[quantity.name][diverged_at >= 0] = np.nan

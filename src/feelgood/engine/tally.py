@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -92,6 +93,17 @@ class Tally:
             setattr(self, name, np.array(saved[name]))
         self.health = {name: np.array(saved[f"health.{name}"]) for name in self.health_names}
         self.done = int(saved["done"])
+
+    def numbers(self) -> dict[str, Any]:
+        """What was measured, under the names of `schema.QUANTITIES`: one entry per chain each."""
+        return {
+            "final_regret": self.total,
+            "simple_regret": self.late,
+            "best_arm_rate": self.best / self.rounds,
+            "arm_counts": self.counts,
+            "curve": self.curve,
+            "health": self.health_means(),
+        }
 
     def health_means(self) -> dict[str, Float[np.ndarray, "chains points"]]:
         """Mean of each diagnostic between consecutive grid points."""

@@ -23,7 +23,7 @@ Words = tuple[UInt32[Array, "..."], UInt32[Array, "..."]]
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
-#: Fewer numbers a key than this, if there are many keys, are drawn in pieces of that length.
+#: Where many keys have fewer numbers each than the first, they are drawn in pieces of the second.
 _FEW, _PIECE = 64, 2048
 
 
@@ -94,9 +94,9 @@ def key(seed: Integer[Array, ""] | int) -> Key[Array, ""]:
 def normals(key: Key[Array, ""], count: int) -> Float[Array, " count"]:
     """`count` standard normals: those of `jax.random.normal(key, (count,))`.
 
-    Under `vmap`, few numbers from each of many keys are drawn as one long array, in pieces: on CPU
-    a loop over few numbers inside one over many keys is slow, and the loop over the pieces keeps
-    the compiler from computing a number again wherever it is used.
+    Under `vmap`, few numbers from each of many keys are drawn as one long array, in pieces. On CPU
+    a loop over few numbers inside one over many keys is slow. The loop over the pieces keeps the
+    compiler from computing a number again wherever it is used.
     """
     if jax.random.key_impl(key) != THREEFRY:
         return jax.random.normal(key, (count,))

@@ -32,7 +32,7 @@ class Unbatched(eqx.Module):
 
 
 def tile(x: Num[Array, "..."], settings: int) -> Num[Array, "..."]:
-    """Repeat the last axis (seeds) once a setting."""
+    """Repeat the last axis (seeds) once per setting."""
     return x if settings == 1 else jnp.concatenate([x] * settings, axis=-1)
 
 
@@ -48,17 +48,17 @@ def _draw(key: AnyKey, draw: Callable[[Array], Array]) -> Num[Array, "count *lan
 
 
 def normal(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
-    """`count` standard normals a chain, as one flat block."""
+    """`count` standard normals per chain, as one flat block."""
     return _draw(key, lambda k: generator.normals(k, count))
 
 
 def uniform(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
-    """`count` uniforms in [0, 1) a chain, as one flat block."""
+    """`count` uniforms in [0, 1) per chain, as one flat block."""
     return _draw(key, lambda k: jax.random.uniform(k, (count,)))
 
 
 def randint(key: AnyKey, count: int, maxval: Int[Array, ""] | int) -> Int[Array, "count *lanes"]:
-    """`count` integers in [0, maxval) a chain."""
+    """`count` integers in [0, maxval) per chain."""
     return _draw(key, lambda k: jax.random.randint(k, (count,), 0, maxval))
 
 
@@ -103,10 +103,10 @@ WRITTEN_OUT = 6
 def _triangular(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."], transpose: bool
 ) -> Float[Array, "dim ..."]:
-    """L⁻¹ b or L⁻ᵀ b, a column of the triangle at a time.
+    """L⁻¹ b or L⁻ᵀ b, by one column of the triangle after the other.
 
-    Not by the linear algebra library: on CPU its batched solve waits for threads of the pool that
-    runs it, and two programs at once can wait for each other for ever.
+    The library for linear algebra is not used: on CPU its batched solve waits for threads of the
+    pool that runs it. Two programs at once could wait for each other for ever.
     """
     n = rhs.shape[0]
     batch = jnp.broadcast_shapes(factor.shape[2:], rhs.shape[1:])
@@ -125,7 +125,7 @@ def _triangular(
 def solve_lower(
     factor: Float[Array, "dim dim ..."], rhs: Float[Array, "dim ..."]
 ) -> Float[Array, "dim ..."]:
-    """L⁻¹ b by forward substitution, a column at a time."""
+    """L⁻¹ b by forward substitution, column by column."""
     if rhs.shape[0] > WRITTEN_OUT:
         return _triangular(factor, rhs, transpose=False)
     out: list[Array] = []
@@ -159,7 +159,7 @@ def solve_upper(
 def rank_one_update(
     factor: Float[Array, "rows dim ..."], vector: Float[Array, "rows ..."]
 ) -> Float[Array, "rows dim ..."]:
-    """The lower factor L' with L' L'ᵀ = L Lᵀ + x xᵀ, by one Givens rotation a column.
+    """The lower factor L' with L' L'ᵀ = L Lᵀ + x xᵀ, by one Givens rotation per column.
 
     Golub and Van Loan, Matrix Computations, §6.5.4: d² work, backward stable. `factor` may have
     more rows than columns: a row w = L⁻¹b below L, with r below x, becomes L'⁻¹(b + r x).
@@ -206,8 +206,8 @@ def _rotated(
 ) -> Float[Array, "rows ..."]:
     """c d + s r, as d + s(r − τd) with the half-angle tangent τ = s/(1 + c).
 
-    So the rounding errors are relative to the change and not to what is there already; a million
-    updates in float32 then err by half as much.
+    So the rounding errors are relative to the change and not to what is there already. After a
+    million updates in float32 the error is half as large.
     """
     return column + sine * (rest - half * column)
 
@@ -242,8 +242,8 @@ def inverse_root_update(
     """B' with B'ᵀB' = (V + x xᵀ)⁻¹, where BᵀB = V⁻¹.
 
     With p = Bx: (V + x xᵀ)⁻¹ = Bᵀ(I + p pᵀ)⁻¹B, and (I + p pᵀ)^{-1/2} = I − p pᵀ/(t(1 + t)) with
-    t = √(1 + ‖p‖²). d² work without a division by what may be small; where a Cholesky factor goes
-    through its columns one after the other, this is three products.
+    t = √(1 + ‖p‖²). This is d² work, without a division by what may be small. It takes three
+    products, where the update of a Cholesky factor goes through its columns one after the other.
 
     Potter's update: Battin, "Astronautical Guidance", 1964; Bierman, "Factorization Methods for
     Discrete Sequential Estimation", 1977, §II.
@@ -257,8 +257,8 @@ def inverse_root_update(
 def argmax(scores: Float[Array, "arms *lanes"]) -> Int[Array, "*lanes"]:
     """The first arm with the largest score.
 
-    Where a score is not finite there is none: one past the last arm, which the engine takes as a
-    divergence and which no list of arms has.
+    Where a score is not finite there is none. The answer is then one past the last arm, which the
+    engine takes as a divergence.
     """
     sound = jnp.all(jnp.isfinite(scores), axis=0)
     return jnp.where(sound, jnp.argmax(scores, axis=0), scores.shape[0])

@@ -66,8 +66,8 @@ def mean_squares(white: Float[np.ndarray, "chains draws blocks dim"]) -> np.ndar
 def squares_along(white: Float[np.ndarray, "chains draws blocks dim"], side: int) -> np.ndarray:
     """Mean squares of every second chain along the widest (−1) or narrowest (0) direction.
 
-    The direction comes from the other chains, so exact draws give 1 on average, with an error that
-    the chains measured show: the extreme eigenvalues of one sample covariance have neither.
+    The direction comes from the other chains. So exact draws give 1 on average, and the spread over
+    the measured chains is the error. The extreme eigenvalues of one sample covariance have neither.
     """
     squares = mean_squares(white)
     values, vectors = np.linalg.eigh(squares[::2].mean(axis=0))

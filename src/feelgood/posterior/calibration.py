@@ -1,10 +1,11 @@
 """Simulation-based calibration: does an agent's posterior mean what it says?
 
-Draw the true parameter from the prior, let the agent play, draw from its posterior: if the agent is
-right, the rank of the truth among the draws is uniform, whatever the testbed's data look like
-(Talts, Betancourt, Simpson, Vehtari and Gelman, "Validating Bayesian inference algorithms with
-simulation-based calibration", 2018). Data that the agent chose itself change nothing: the
-posterior conditions on them.
+Draw the true parameter from the prior, let the agent play, draw from its posterior. If the agent is
+right, the rank of the truth among the draws is uniform, whatever the testbed's data look like. Data
+that the agent chose itself change nothing: the posterior conditions on them.
+
+Talts, Betancourt, Simpson, Vehtari and Gelman, "Validating Bayesian inference algorithms with
+simulation-based calibration", 2018.
 """
 
 import dataclasses

@@ -50,9 +50,9 @@ def _split_test(
 ) -> float:
     """Of deviations that are 0 on average over chains, whatever their joint law.
 
-    One half of the chains gives the signs of the mean deviation; with these, the other half's
-    absolute deviations add up to an average that is 0 for exact draws, and is tested. Then the
-    other way round; the smaller of both counts twice.
+    One half of the chains gives the signs of the mean deviation. The other half's deviations, with
+    these signs, add up to an average that is 0 for exact draws, and that is tested. Then the other
+    way round; the smaller of both counts twice.
     """
     flat = by_chain.reshape(len(by_chain), -1)
     halves = (flat[::2], flat[1::2])

@@ -123,8 +123,8 @@ def normal_law(moments: Moments, weight: float, prior: float) -> Law:
     mean = np.einsum("bij,bj->bi", covariance, weight * moments.moment)
     rounding = None
     if moments.plays is not None:
-        # Sums of n numbers in float32 err by about √n roundings of the whole, so the agent solves
-        # (P + E)(μ + δ) = b + e with |E| ≤ √n ε |P| and |e| ≤ √n ε |b|: a backward error.
+        # A backward error. Sums of n numbers in float32 err by about √n roundings of the whole, so
+        # the agent solves (P + E)(μ + δ) = b + e with |E| ≤ √n ε |P| and |e| ≤ √n ε |b|.
         precision = np.abs(weight * moments.gram + prior * np.eye(dim))
         sums = np.einsum("bij,bj->bi", precision, np.abs(mean)) + np.abs(weight * moments.moment)
         factor = np.abs(np.linalg.cholesky(covariance))

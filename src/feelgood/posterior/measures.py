@@ -9,14 +9,14 @@ Draws are whitened by the law, in whose units it has mean 0 and covariance I. Tw
 - *averages* (trace, coverage, variance along a direction): the mean over chains, its standard
   error, and a t-test of the value that the law has;
 - *distances* (bias, W₂², shape, choice) are positive even for exact draws. What exact draws would
-  show is found by flipping the sign of every chain's deviation from the mean of all chains at
-  random (a wild bootstrap): that keeps the noise and removes the offset. They are tested by
-  t-tests too, of averages that are 0 for exact draws: half of the chains say where to look, and
-  the other half is looked at there.
+  show is found by a wild bootstrap: the sign of every chain's deviation from the mean of all chains
+  is flipped at random. That keeps the noise and removes the offset. They are tested by t-tests too,
+  of averages that are 0 for exact draws: half of the chains say where to look, and the other half
+  is looked at there.
 
-Nothing is evidence that could not be otherwise. An offset that single precision cannot resolve
-(`Law.rounding`) is left out of the tests. A share is taken to be no surer than that of as many
-independent draws: chains that agree on 0 say nothing of an arm with probability 10⁻¹⁰⁰.
+What rounding or too few draws could explain is no evidence. An offset that single precision cannot
+resolve (`Law.rounding`) is left out of the tests. A share is taken to be no surer than that of as
+many independent draws: chains that agree on 0 say nothing of an arm with probability 10⁻¹⁰⁰.
 """
 
 import numpy as np

@@ -1,15 +1,15 @@
 """What all kernels share: the protocol, the metric, the Metropolis filter, the inner loop.
 
 A kernel is split as in BlackJAX: a configuration (`Kernel`), a chain that is carried from round to
-round (a NamedTuple with `theta` and `memo`), and an `Info` a step. Whatever a chain caches of the
+round (a NamedTuple with `theta` and `memo`), and an `Info` per step. Whatever a chain caches of the
 target (a value, a gradient) is stale once the data have grown; `refresh` recomputes it, and the
 inner loop calls it at the start of every round.
 
 **Metric.** With a preconditioner V⁻¹ = BᵀB, the same B enters the drift, the noise and the
 Metropolis ratio. Kernels are written in whitened coordinates: `whiten(g)` is Bg and `unwhiten(q)`
 is Bᵀq, so V⁻¹g = unwhiten(whiten(g)), and unwhiten(ξ) has covariance V⁻¹. Without a preconditioner
-both are the identity. Any B leaves the law of a kernel what it should be, so what B gathers of
-rounding errors makes a step a little longer or shorter than it might be, and nothing else.
+both are the identity. The law of a kernel is right for any B. Rounding errors in B only make a step
+a little longer or shorter.
 """
 
 from abc import abstractmethod
@@ -32,7 +32,7 @@ DIVERGENCE = 1000.0
 
 
 class Tuning(eqx.Module):
-    """Step size (one, or one a block), inverse temperature and preconditioner of a round."""
+    """Step size (one, or one per block), inverse temperature and preconditioner of a round."""
 
     step: Float[Array, "..."]
     beta: Number
@@ -79,7 +79,7 @@ class Kernel(eqx.Module):
 
     @property
     def uniforms(self) -> int:
-        """Uniform random numbers a step, besides those that the target uses."""
+        """Uniform random numbers per step, besides those that the target uses."""
         return 0
 
     @property
@@ -196,7 +196,7 @@ def _warmed_up(kernel: Kernel, chain: Any, target: Target, tuning: Tuning) -> An
         return kernel.refresh(chain, target, tuning)
 
     def descended(i: Array, chain: Any) -> Any:
-        """The target here, after a descent in all passes but the first: it is written out once."""
+        """A descent, in all passes but the first, and the target there: compiled only once."""
         moved = kernel.descend(chain, tuning).theta
         chain = chain._replace(theta=jnp.where(i > 0, moved, chain.theta))
         return kernel.refresh(chain, target, tuning)

@@ -81,7 +81,7 @@ class HMC(Kernel):
     def step(
         self, noise: Noise, chain: HMCChain, target: Target, tuning: Tuning
     ) -> tuple[HMCChain, Info]:
-        uniform, more_luck = split_uniforms(noise, 1)
+        uniform, target_uniforms = split_uniforms(noise, 1)
         step, beta = tuning.step, tuning.beta
 
         def kick(momentum: Theta, force: Theta, size: float) -> Theta:
@@ -91,7 +91,7 @@ class HMC(Kernel):
             theta, momentum, force, value, memo = carry
             momentum = kick(momentum, force, 0.5)
             theta = theta + tuning.unwhiten(step * momentum)
-            value, force, memo = target.evaluate(theta, memo, more_luck)
+            value, force, memo = target.evaluate(theta, memo, target_uniforms)
             return theta, kick(momentum, force, 0.5), force, value, memo
 
         def along(force_at: Force) -> tuple[Theta, Theta, Theta]:
@@ -122,7 +122,7 @@ class HMC(Kernel):
                 """Whether `accept` calls it diverged however much more the energy is."""
                 return ~(log_ratio(least) >= -DIVERGENCE)
 
-            value, memo = target.value_or_bound(theta, chain.memo, more_luck, hopeless)
+            value, memo = target.value_or_bound(theta, chain.memo, target_uniforms, hopeless)
         accepted, probability, diverged = accept(uniform[0], log_ratio(value))
         moved = HMCChain(
             theta=jnp.where(accepted, theta, chain.theta),

@@ -74,10 +74,10 @@ class MALA(Kernel):
     def step(
         self, noise: Noise, chain: MALAChain, target: Target, tuning: Tuning
     ) -> tuple[MALAChain, Info]:
-        uniform, more_luck = split_uniforms(noise, 1)
+        uniform, target_uniforms = split_uniforms(noise, 1)
         h, beta, normal = tuning.step, tuning.beta, noise.normal
         proposal = langevin(chain.theta, chain.gradient, normal, tuning)
-        value, gradient, memo = target.evaluate(proposal, chain.memo, more_luck)
+        value, gradient, memo = target.evaluate(proposal, chain.memo, target_uniforms)
         backward = normal - jnp.sqrt(0.5 * beta * h) * tuning.whiten(chain.gradient + gradient)
         densities = 0.5 * (square(normal) - square(backward))
         accepted, probability, diverged = accept(

@@ -29,14 +29,14 @@ class SVRGLMC(Kernel):
 
     ∇L(θ) ≈ ∇L_data(θ̃) + (n/B) Σ_batch [∇ℓ_i(θ) − ∇ℓ_i(θ̃)] + prior and bonus: an unbiased
     estimate of the *sum* over the n rounds so far. The batch is a random batch of the history, see
-    `feelgood.targets.history.random_batch`.
+    `feelgood.targets.random_batches.random_batch`.
     The snapshot θ̃ is renewed every `snapshot` steps and at the start of every round, when the
     data have grown.
 
     Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
     """
 
-    batch: int = setting(64, "rounds a batch", low=1, high=1_000_000)
+    batch: int = setting(64, "rounds per batch", low=1, high=1_000_000)
     snapshot: int = setting(10, "steps between snapshots", low=1, high=10_000)
 
     title = "Langevin Monte Carlo with variance-reduced gradients"
@@ -66,7 +66,7 @@ class SVRGLMC(Kernel):
     def step(
         self, noise: Noise, chain: SVRGChain, target: Target, tuning: Tuning
     ) -> tuple[SVRGChain, Info]:
-        uniform, more_luck = split_uniforms(noise, 1)
+        uniform, target_uniforms = split_uniforms(noise, 1)
         chain = lax.cond(
             chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain
         )
@@ -74,7 +74,9 @@ class SVRGLMC(Kernel):
         prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
         estimate = chain.snapshot_gradient + change + prior
         nothing = jnp.zeros(chain.theta.shape[2:])
-        _, gradient, memo = target.with_bonus(chain.theta, chain.memo, more_luck, nothing, estimate)
+        _, gradient, memo = target.with_bonus(
+            chain.theta, chain.memo, target_uniforms, nothing, estimate
+        )
         theta = langevin(chain.theta, gradient, noise.normal, tuning)
         return chain._replace(theta=theta, age=chain.age + 1, memo=memo), Info()
 

@@ -61,8 +61,8 @@ def rank_correlation(
     """Rank correlation over agents of their means over seeds.
 
     NaN are left out of the means; an agent without a number in one of the tables is left out. The
-    interval is that of the percentile bootstrap that draws agents and, in both tables alike, seeds:
-    it holds for other agents of this kind and other seeds, not for these agents alone.
+    interval is that of the percentile bootstrap that draws agents and, in both tables alike, seeds.
+    It holds for other agents of this kind and other seeds, not for these agents alone.
     """
     usable = np.isfinite(x).any(axis=1) & np.isfinite(y).any(axis=1)
     x, y = x[usable], y[usable]

@@ -62,15 +62,15 @@ def rank(values: Mapping[str, PerSeed] | Any, level: float | Any = 0.05) -> Rank
     """Who may be the best on one testbed, by mean over common seeds.
 
     **The rule.** A contender leaves the set of possible bests if some other one has a lower mean
-    and a paired two-sided t-test between the two has p ≤ level / (k − 1), with k the number of
-    contenders (multiple comparisons with the best: Hsu, "Simultaneous confidence intervals for
-    all distances from the best", 1981, with Bonferroni's bound). A contender that is left alone
-    is the winner; else there is none.
+    and a paired two-sided t-test between the two has p ≤ level / (k − 1). There are k contenders.
+    These are multiple comparisons with the best (Hsu, "Simultaneous confidence intervals for all
+    distances from the best", 1981), with Bonferroni's bound. A contender that is left alone is the
+    winner; else there is none.
 
-    **The level.** A truly best contender leaves the set with probability at most level / 2, since
-    each of its k − 1 tests errs to that side with probability level / (2(k − 1)). If two or more
-    are equally good, a winner is named with probability at most `level`. Both hold as far as the
-    t-test does: with very few or very heavy-tailed seeds they are approximate.
+    **The level.** A truly best contender leaves the set with probability at most level / 2. Each of
+    its k − 1 tests errs to that side with probability level / (2(k − 1)). If two or more are
+    equally good, a winner is named with probability at most `level`. Both hold as far as the t-test
+    does: with very few or very heavy-tailed seeds they are approximate.
 
     A contender with a diverged chain has infinite mean regret: it comes last and cannot win.
     """
@@ -131,10 +131,10 @@ def rank_across(
 ) -> Ranking:
     """Who may be the best over several testbeds that count alike.
 
-    For each seed the contenders are ranked on every testbed (a diverged chain last), and the
-    ranks are averaged over testbeds: one number per seed and contender, free of the testbeds'
-    scales. The rule and the level of `rank` are then applied to these. It answers for these
-    testbeds, not for testbeds in general.
+    For each seed the contenders are ranked on every testbed (a diverged chain last). The ranks are
+    averaged over testbeds: one number per seed and contender, free of the testbeds' scales. The
+    rule and the level of `rank` are then applied to these. It answers for these testbeds, not for
+    testbeds in general.
     """
     if not isinstance(testbeds, Mapping) or not testbeds:
         raise FeelgoodError(

@@ -26,7 +26,7 @@ def highest(scores: Float[Array, "arms *any"]) -> Float[Array, "*any"]:
 def best_arm(
     scores: Float[Array, "arms *any"],
 ) -> tuple[Float[Array, "*any"], Float[Array, "arms *any"]]:
-    """The largest score and the first arm that has it (one-onehot)."""
+    """The largest score and the first arm that has it (one-hot)."""
     best = highest(scores)
     if len(scores) > WRITTEN_OUT_COMPARISONS:
         return best, lanes.one_hot(first_arm(scores, best), len(scores))
@@ -57,8 +57,8 @@ def rows_bonus(
 ) -> tuple[Value, Theta]:
     """Σ φ and its gradient over the valid rounds of a chunk.
 
-    Where arms have features of their own, the gradient reads those of the best arms alone, from
-    the `store` that the contexts are the first of: out of a part they would be copied first.
+    Where arms have features of their own, the gradient reads those of the best arms alone. It reads
+    them from the whole `store`, whose first rounds are `contexts`: a part would be copied first.
     """
     scores = row_scores(spec, theta, contexts)
     if spec.shared:

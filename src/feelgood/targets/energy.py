@@ -163,8 +163,9 @@ class LinearModelTarget(Target):
 
         Where the posterior is wide, a trajectory meets many other arm choices, and with frozen
         ones little is accepted. So the force is the true one in the first rounds, when the history
-        is short, and in the first trajectory of every fourth round later on, which frees chains
+        is short. Later it is so in the first trajectory of every fourth round, which frees chains
         that got stuck.
+
         The choice depends on the round and the step alone: every transition leaves the target
         invariant, and so does their sequence.
         """
@@ -180,7 +181,7 @@ class LinearModelTarget(Target):
         def cheap(theta: Theta) -> Theta:
             return self.data_gradient(theta) - frozen
 
-        # One choice a trajectory, not a step: an accelerator waits for the host at each.
+        # One choice per trajectory, not per step: an accelerator waits for the host at each.
         return lax.cond(self.true_force, lambda: trajectory(true), lambda: trajectory(cheap))
 
     def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
@@ -250,9 +251,9 @@ class LinearModelTarget(Target):
         uniform: Float[Array, "draws *lanes"],
         suffices: Callable[[Value], Bool[Array, "*lanes"]],
     ) -> tuple[Value, Any]:
-        """L(θ), or in all lanes the energy without the bonus less the most that it can be.
+        """L(θ), or a lower bound in all lanes: the rest of the energy minus the largest bonus.
 
-        A trajectory that became unstable is rejected whatever the bonus: it need not be summed.
+        An unstable trajectory is rejected whatever the bonus is, so that need not be summed.
         """
         bonus, rows = self.energy.bonus, self.data.rows
         assert bonus is not None and rows is not None
@@ -261,8 +262,8 @@ class LinearModelTarget(Target):
 
         def look(carry: tuple[Bool[Array, ""], Value, Any]) -> tuple[Bool[Array, ""], Value, Any]:
             done, _, memo = carry
-            # To the compiler this point depends on the turn: the sum would otherwise be moved out
-            # of the loop and be taken every time.
+            # The compiler must not see that this point is the same in every turn: it would move
+            # the sum out of the loop and take it every time.
             here = jnp.where(done, 0.0, theta)
             extra, memo = bonus.value(memo, rows, here, uniform)
             return jnp.ones((), bool), smooth - bonus.bonus.lam * extra, memo

@@ -17,7 +17,7 @@ from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size
 
 #: Up to this many multiplications a product is written as a sum, and not as a call of the library
-#: for products, around which the compiler cannot compile a loop whole (see `engine.compiling`).
+#: for products. Around such a call the compiler cannot compile a loop whole (see `core.flags`).
 #: Not more: XLA as in JAX 0.10 errs in differences of such sums over some 100,000 numbers.
 SMALL_PRODUCT = 4096
 
@@ -184,7 +184,7 @@ def played_scores(
     features: Float[Array, "dim *lanes width"],
     arms: Int[Array, "*lanes width"],
 ) -> tuple[Float[Array, "*lanes width"], Float[Array, "blocks *lanes width"]]:
-    """f_θ of the played arm in every round, and the block it belongs to (one-onehot)."""
+    """f_θ of the played arm in every round, and the block it belongs to (one-hot)."""
     every = lanes.dot(theta[..., None], features[:, None])
     if spec.shared:
         return every[0], jnp.ones_like(every)
@@ -197,8 +197,8 @@ def total_of(
 ) -> Float[Array, "*lanes"]:
     """Σ over the valid rounds.
 
-    A long one is a product with the mask: a sum must add its terms in order, and all that it is
-    fused with is then computed one by one as well.
+    A long one is a product with the mask. A sum must add its terms in order, and all that it is
+    fused with would be computed one by one as well.
     """
     if values.size <= SMALL_PRODUCT:
         return jnp.sum(values * valid, axis=-1)

@@ -22,7 +22,7 @@ def scores(
 def played(
     spec: Spec, context: Float[Array, "dim ..."], arm: Int[Array, "*lanes"]
 ) -> tuple[Float[Array, "dim *lanes"], Float[Array, "blocks *lanes"]]:
-    """The feature of the played arm and the parameter block it belongs to (one-onehot)."""
+    """The feature of the played arm and the parameter block it belongs to (one-hot)."""
     onehot = lanes.one_hot(arm, spec.arms)
     if spec.shared:
         return lanes.pick(jnp.swapaxes(context, 0, 1), onehot[:, None]), jnp.ones_like(onehot[:1])

@@ -2,10 +2,10 @@
 
     L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
 
-The sum runs over all rounds, or is estimated from a batch of B of them drawn uniformly with
-replacement, with both terms scaled by n/B: without bias for the value and for the gradient. The
-bonus takes the maximum over **all** arms of each context in the batch; the same forward pass gives
-the score of the played arm.
+The sum runs over all rounds, or is estimated from a batch of B of them, drawn uniformly with
+replacement. Both terms are then scaled by n/B, so value and gradient have no bias. The bonus takes
+the maximum over **all** arms of each context in the batch. The same forward pass gives the score of
+the played arm.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Reward models that are networks: an MLP f_θ(x, a) with one number as output.
 
 Arm a sees x ⊗ e_a, the context in the block of its arm and zeros elsewhere. That feature is never
-built: the first layer keeps one weight block an arm, so its output for arm a is x W₁[a] + b₁, and
-one matrix product with all blocks side by side serves all arms. Where each arm shows a context of
+built: the first layer keeps one weight block per arm, so its output for arm a is x W₁[a] + b₁. One
+matrix product with all blocks side by side serves all arms. Where each arm shows a context of
 its own, there is a single block. Hidden layers have biases, the output has none.
 
 All parameters of a network are one flat vector, so that samplers need not know what they move.
@@ -161,7 +161,7 @@ class Network(eqx.Module):
         rows: Float[Array, "rows ... width"],
         played: Float[Array, "rows all_arms"] | None = None,
     ) -> tuple[Float[Array, "rows arms"], Tape]:
-        """f of all arms, or of the played one (one-onehot) alone: then `arms` is 1.
+        """f of all arms, or of the played one (one-hot) alone: then `arms` is 1.
 
         `rows` are contexts as `row` makes them: [rows, width], or [rows, arms, width] where each
         arm shows its own.
@@ -189,7 +189,7 @@ class Network(eqx.Module):
 
         A rectified layer is homogeneous, φ(z) = φ'(z) z. With E = slope · φ' of the last hidden
         layer and G = inputsᵀE its product with that layer's inputs, ∂/∂W is G times the output
-        weights and ∂/∂output is the column sum of W ∘ G: no second pass over the rows.
+        weights. ∂/∂output is the column sum of W ∘ G, without a second pass over the rows.
         """
         last = slopes[:, :, None] * self._slope(tape.hidden[-1])
         deltas = self._deltas(weights, tape, last * weights.output)
@@ -298,7 +298,7 @@ class Network(eqx.Module):
     def squared_gradient(
         self, factors: Factors, onehot: Float[Array, " all_arms"]
     ) -> Float[Array, " parameters"]:
-        """(∂f/∂θ_i)² of one arm (one-onehot), for every parameter."""
+        """(∂f/∂θ_i)² of one arm (one-hot), for every parameter."""
         inputs = [onehot @ part**2 for part in factors.inputs]
         deltas = [onehot @ part**2 for part in factors.deltas]
         block = jnp.ones(1) if self.spec.shared else onehot

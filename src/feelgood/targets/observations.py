@@ -18,7 +18,7 @@ class Data(eqx.Module):
     grams: BatchGrams | None = None
 
     def unless_lost(self, theta: Theta) -> Theta:
-        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
+        """The parameters, or NaN where rounds were lost; see `room.unless_lost`."""
         rooms = [store.capacity for store in (self.rows, self.grams) if store is not None]
         return unless_lost(theta, self.count, min(rooms)) if rooms else theta
 

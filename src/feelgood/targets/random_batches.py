@@ -43,11 +43,11 @@ def random_batch(
 ) -> tuple[Int[Array, "*lanes"], Float[Array, "*lanes"]]:
     """A random batch of a history in batches of `size` rounds, and the weight of a sum over it.
 
-    The batch of a round drawn uniformly, by one uniform number. With n rounds a batch of m is
+    It is the batch of a round drawn uniformly, by one uniform number. Of n rounds, a batch of m is
     drawn with probability m/n, so the sum over it with weight n/m is unbiased for the sum over all
-    rounds. What does not fill a batch at the end belongs to the last one: no weight is larger than
-    n/`size`, or estimates would now and then be very large. Consecutive rounds are read several
-    times as fast as rounds from all over the history.
+    rounds. What does not fill a batch at the end belongs to the last one. So no weight is larger
+    than n/`size`; otherwise estimates would now and then be very large. Consecutive rounds are read
+    several times as fast as rounds from all over the history.
     """
     drawn = jnp.minimum((uniform * filled).astype(jnp.int32), jnp.maximum(filled - 1, 0))
     last = jnp.maximum(lax.div(filled, size), 1) - 1

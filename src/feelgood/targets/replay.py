@@ -62,7 +62,7 @@ class Replay(eqx.Module):
         return len(self.arms)
 
     def unless_lost(self, theta: Float[Array, "..."]) -> Float[Array, "..."]:
-        """The parameters, or NaN where rounds were lost; see `history.unless_lost`."""
+        """The parameters, or NaN where rounds were lost; see `room.unless_lost`."""
         return unless_lost(theta, self.filled, self.capacity)
 
     def reserve(self, rounds: int) -> "Replay":

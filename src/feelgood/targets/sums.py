@@ -88,7 +88,7 @@ def update_inverse_root(
 def _of_block(
     values: Float[Array, "rows dim blocks *lanes"], block: Float[Array, "blocks *lanes"]
 ) -> Float[Array, "rows dim *lanes"]:
-    """The part of the block that a one-onehot vector names."""
+    """The part of the block that a one-hot vector names."""
     if block.shape[0] > lanes.WRITTEN_OUT_ARMS:
         return jnp.sum(values * block, axis=2)
     total = values[:, :, 0] * block[0]

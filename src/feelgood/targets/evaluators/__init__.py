@@ -31,9 +31,8 @@ def evaluator_for(bonus: FeelGood, spec: Spec, *, short_moves: bool, batch: int)
     """The evaluator that suits the layout of the chains.
 
     `short_moves`: a step moves the chain by much less than the posterior is wide. Pruning pays for
-    such moves of one chain; a trajectory moves as far as the posterior is wide, and a layout that
-    reads all reads the histories of all chains together. `batch`: rounds of a batch that estimates
-    the gradient; 0: it is exact.
+    such moves of one chain. It does not for trajectories, which move far, nor where all histories
+    are read together. `batch`: rounds of a batch that estimates the gradient; 0: it is exact.
     """
     few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
     exact: type[FullPass] | type[Pruned]

@@ -16,9 +16,9 @@ from feelgood.targets.sums import Theta, Value
 class Columns(FullPass):
     """The same for many chains on an accelerator, disjoint arms: one fused read of the history.
 
-    Settings of a sweep share their seed's contexts, so those are read once a seed; arms and
-    dimensions are written out; and the history is taken apart into one array a dimension at the
-    start of a round, because slices of it would be copied at every step.
+    Settings of a sweep share their seed's contexts, so those are read once per seed. Arms and
+    dimensions are written out. The history is taken apart into one array per dimension at the start
+    of a round, because slices of it would be copied at every step.
     """
 
     def begin(self, memo: Any, rows: Rows, theta: Theta) -> tuple[Array, ...]:
@@ -60,7 +60,7 @@ class Columns(FullPass):
         winner = lax.optimization_barrier(winner.astype(jnp.int8 if arms < 127 else jnp.int32))
 
         def along(column: Array) -> tuple[Array, ...]:
-            """Σ x_i over the rounds that each arm wins: one reduction with an output an arm."""
+            """Σ x_i over the rounds that each arm wins: one reduction with an output per arm."""
             weighted = column if bonus.hard else column * slope
             terms = tuple(jnp.where(winner == arm, weighted, 0.0) for arm in range(arms))
             zeros = tuple(jnp.zeros(()) for _ in terms)
@@ -71,14 +71,14 @@ class Columns(FullPass):
 
 
 class Products(FullPass):
-    """The same for many chains on an accelerator, shared parameters: one product a seed.
+    """The same for many chains on an accelerator, shared parameters: one product per seed.
 
-    Settings of a sweep share their seed's contexts, so those are read once a seed and multiplied
-    with the parameters of all settings; the gradient reads the features of the best arms alone.
+    Settings of a sweep share their seed's contexts. Those are read once per seed and multiplied
+    with the parameters of all settings. The gradient reads the features of the best arms alone.
     """
 
     def begin(self, memo: Any, rows: Rows, theta: Theta) -> Float[Array, "seeds arms room dim"]:
-        """The contexts, once a seed, with an arm's features side by side."""
+        """The contexts, once per seed, with an arm's features side by side."""
         del memo, theta
         contexts = rows.contexts
         assert contexts is not None

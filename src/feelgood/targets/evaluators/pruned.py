@@ -22,13 +22,12 @@ from feelgood.targets.history import Rows, contract, row_scores
 from feelgood.targets.room import SMALLEST_ROOM, sizes_up_to, smallest_size
 from feelgood.targets.sums import Theta, Value
 
-#: Contexts that are settled at a time when an anchor is set.
+#: How many contexts are looked at together when an anchor is set.
 CHUNK = SMALLEST_ROOM
 #: Weight of the newest point in the running mean at which anchors are set.
 RECENT = 1 / 64
-#: Setting an anchor costs about as much as evaluating this many times as many contexts. An anchor
-#: is renewed when its evaluations have cost STALE times the contexts stored, and its radii were
-#: too small if it was left before they had cost SHORT times that.
+#: An anchor is renewed when its evaluations have read STALE times as many contexts as are stored.
+#: Its radii were too small if it was left before they had read SHORT times as many.
 STALE, SHORT = 64, 16
 
 
@@ -106,15 +105,15 @@ class Pruned(Evaluator):
             return jnp.any(far) | (stale & (memo.cost > 0))
 
         def set_anchor(memo: Anchored) -> Anchored:
-            # To the compiler this point changes from turn to turn: what depends on it alone would
-            # otherwise be moved out of the loop and be computed at every evaluation.
+            # The compiler must not see that this point is the same in every turn. It would move
+            # what depends on it alone out of the loop, and compute that at every evaluation.
             here = jnp.where(memo.anchors < 0, memo.anchor, theta)
             return self._anchor(memo, rows, here)
 
         # A loop of at most one turn, not a conditional: its carry is updated in place.
         memo = lax.while_loop(left, set_anchor, memo)
 
-        # One branch a size, each a single pass over so many columns: a loop over chunks costs
+        # One branch per size, each a single pass over so many columns: a loop over chunks costs
         # more than the arithmetic.
         sizes = sizes_up_to(memo.active.shape[1])
 
