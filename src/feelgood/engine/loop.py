@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, Key, UInt32
 
@@ -80,7 +81,9 @@ class Window(NamedTuple):
     @classmethod
     def of(cls, first: int, offset: int, rounds: int, draws: int = 1) -> "Window":
         """Four numbers as programs take them."""
-        return cls(*(jnp.int32(number) for number in (first, offset, rounds, draws)))
+        # Of NumPy: JAX would compile a program for the conversion, in the time of the run.
+        numbers: Any = [np.int32(number) for number in (first, offset, rounds, draws)]
+        return cls(*numbers)
 
 
 def strongly_typed(playing: Playing) -> Playing:
