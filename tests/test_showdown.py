@@ -308,6 +308,7 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_measures_come_from_one_run_and_seconds_from_the_other(tmp_path: Path) -> None:
     """A run whose posterior was measured took longer, and is otherwise the same."""
     studies, folder = tmp_path / "studies", tmp_path / "results"

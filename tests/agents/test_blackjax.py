@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from grids import slow_but
 from rounds import redraw
 
 import feelgood
@@ -13,8 +12,9 @@ from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 
 
-# Quick: one that needs a length of its trajectory besides; the law of nuts is tested below.
-@pytest.mark.parametrize("kernel", slow_but(("mclmc",), LISTED_KERNELS))
+# Quick: hmc in the next test.
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", LISTED_KERNELS)
 def test_shown_kernels_learn(kernel: str) -> None:
     name = f"blackjax:{kernel}"
     result = feelgood.run(
@@ -40,6 +40,7 @@ def test_logistic_problems_and_the_bonus(settings: dict[str, object]) -> None:
     assert run[0].status == "ok"
 
 
+@pytest.mark.slow
 def test_nuts_draws_from_the_exact_posterior() -> None:
     """Mean and variance of 500 independent chains' last draws against the closed form.
 

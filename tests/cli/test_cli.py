@@ -701,6 +701,7 @@ def wait_for(path: Path, running: subprocess.Popen[str]) -> None:
     raise AssertionError("it never began")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ there")
 def test_ctrl_c_keeps_and_reports_what_is_finished(tmp_path: Path) -> None:
     """The second agent thinks for hours; the interrupt comes while it does."""

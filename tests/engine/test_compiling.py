@@ -45,6 +45,7 @@ def count(cache: Path) -> list[str]:
     return done.stdout.split(maxsplit=2)
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_nothing(tmp_path: Path) -> None:
     hits, misses, first = count(tmp_path)
     assert int(misses) > 5

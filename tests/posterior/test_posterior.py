@@ -391,6 +391,7 @@ def test_chains_do_not_depend_on_how_they_are_shared_out() -> None:
     assert len(np.unique(few[:, 0, 0, 0])) == 5
 
 
+@pytest.mark.slow
 def test_live_chains_step_in_every_round() -> None:
     """After 60 rounds of few small steps a live chain is nearer to the mode than one that began."""
     log = small_log(60)
@@ -525,6 +526,7 @@ class Capture:
         return np.zeros((1, 2)), 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lints", pytest.param("lmcts", marks=pytest.mark.slow)])
 def test_measures_along_a_run(name: str) -> None:
     """Of every chain against its own posterior; the sums are those of what it saw."""
@@ -592,6 +594,7 @@ def test_the_ellipse_holds_nine_tenths() -> None:
     np.testing.assert_allclose(radius, stats.chi2.ppf(0.9, 2), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_figure_has_a_row_an_agent_and_a_column_an_arm(tmp_path: Path) -> None:
     chart = posterior_figure(small_analysis().agents, points=20)
     (values,) = chart.to_dict()["datasets"].values()

@@ -136,6 +136,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
     return place
 
 
+@pytest.mark.slow
 def test_the_store_keeps_the_measures(store: Store, measured: feelgood.RunResult) -> None:
     found = {(r.agent, r.settings.get("beta")): r for r in store.results(cells(50))}
     for direct in measured:

@@ -134,6 +134,7 @@ def test_a_nonlinear_testbed_has_no_exact_posterior_whatever_its_fields_are_call
         calibrate("lints", "bends", rounds=20)
 
 
+@pytest.mark.slow
 def test_a_linear_testbed_says_so_and_is_measured() -> None:
     result = feelgood.run("straight", ["lints"], rounds=20, seeds=2, posterior_every=10)
     assert result["lints"].posterior is not None

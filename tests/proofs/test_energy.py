@@ -311,6 +311,7 @@ def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float) -> N
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("s", slow_but((3.0,), (3.0, 50.0)))
 def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
     """Over the histories of a run with the hard cap, with nothing settled before."""
@@ -324,6 +325,7 @@ def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
         require(pruned_checks(evaluator, memo, state, formula_of(policy, seen), label))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", slow_but((50,), (3, 17, 50)))
 def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
     """However many arms: many are folded before the largest score is looked for."""

@@ -49,6 +49,7 @@ def equal_runs(one: Thompson, other: Thompson, label: str, rounds: int = 25) -> 
 
 
 # Quick: the kernel whose force is frozen beside a bonus.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(("hmcts",), PLAIN))
 def test_no_weight_equals_no_bonus(name: str) -> None:
     """The registry leaves a bonus of weight 0 out; here it is kept and must not matter."""

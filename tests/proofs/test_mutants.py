@@ -163,8 +163,8 @@ MUTANTS = (
         "with_bonus",
         "bonus.evaluate(memo, self.data.rows, theta, uniform)",
         "bonus.evaluate(memo, self.data.rows, self.origin, uniform)",
-        ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
-        quick=3,
+        ((energy, "fglmcts"), (stationary, "fglmcts"), (target, "fgmalats")),
+        quick=2,
     ),
     Mutant(
         "bonus over the played arm only",

@@ -113,6 +113,7 @@ def test_a_flipped_byte_is_found(undisturbed: Path, tmp_path: Path) -> None:
     assert not victim.exists()
 
 
+@pytest.mark.slow
 @ON_BOTH
 def test_two_processes_share_one_store(undisturbed: Path, tmp_path: Path) -> None:
     file = write_study(tmp_path, undisturbed.read_text())

@@ -357,6 +357,7 @@ def test_seeds_merge_in_order_and_once(finished: tuple[Study, Store]) -> None:
     assert merged.curve.shape[0] == 12
 
 
+@pytest.mark.slow
 def test_show_says_how_far_it_is(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text(GOOD)
