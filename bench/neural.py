@@ -26,8 +26,6 @@ from typing import Any
 import jax
 import numpy as np
 
-import feelgood.agents
-import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import Testbed
 from feelgood.engine.simulation import simulate

@@ -21,13 +21,14 @@ from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
-from feelgood.core.spec import Likelihood, Number, Spec
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets import models
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Rows
+from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.observations import Data
 from feelgood.targets.sums import Stats
 
@@ -110,14 +111,10 @@ class BlackjaxThompson(Policy):
     step: Number = setting(0.5, "step size, in units of the curvature", above=0.0, high=1e3)
     steps: int = setting(5, "kernel steps per round", low=1, high=10_000)
     leapfrog: int = setting(5, "integration steps, where the kernel takes them", low=1, high=1000)
-    likelihood: str = setting(
-        "auto", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
-    )
+    likelihood: str = setting("auto", "loss; auto follows the testbed", choices=LOSSES)
 
     def _energy(self, spec: Spec) -> Energy:
-        likelihood: Likelihood = spec.rewards
-        if self.likelihood in ("squared", "bernoulli"):
-            likelihood = "squared" if self.likelihood == "squared" else "bernoulli"
+        likelihood = loss_for(self.likelihood, spec)
         bonus = None if self.bonus is None else FullPass(bonus=self.bonus, spec=spec)
         return Energy(eta=self.eta, rho=self.rho, bonus=bonus, likelihood=likelihood, spec=spec)
 

@@ -11,10 +11,11 @@ from jaxtyping import Array, Bool, Float, Int
 from feelgood.core.policy import Hints, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
-from feelgood.core.spec import Likelihood, Number, Spec
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.targets.bonus import FeelGood
+from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.network_energy import NetworkEnergy
 from feelgood.targets.networks import Network, layers_setting, parse_layers
 from feelgood.targets.replay import Batch, Replay, row_bytes, tree_slice
@@ -28,9 +29,7 @@ class NeuralPolicy(Policy):
 
     layers: str = layers_setting("50")
     activation: str = setting("relu", "activation of hidden layers", choices=("relu", "leaky"))
-    likelihood: str = setting(
-        "squared", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
-    )
+    likelihood: str = setting("squared", "loss; auto follows the testbed", choices=LOSSES)
     batch: int = setting(
         64, "rounds per mini-batch, drawn uniformly; 0: the whole history", low=0, high=1_000_000
     )
@@ -52,11 +51,7 @@ class NeuralPolicy(Policy):
         self, spec: Spec, eta: Number, rho: Number, bonus: FeelGood | None
     ) -> NetworkEnergy:
         """L for this problem."""
-        likelihood: Likelihood = spec.rewards
-        if self.likelihood == "squared":
-            likelihood = "squared"
-        elif self.likelihood == "bernoulli":
-            likelihood = "bernoulli"
+        likelihood = loss_for(self.likelihood, spec)
         return NetworkEnergy(self.network(spec), eta, rho, bonus, likelihood)
 
     # ---- learning -----------------------------------------------------------------------

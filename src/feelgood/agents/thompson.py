@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Hints, Needs, Policy, Report
 from feelgood.core.settings import setting
-from feelgood.core.spec import Likelihood, LinearTarget, Number, Spec
+from feelgood.core.spec import LinearTarget, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
@@ -24,6 +24,7 @@ from feelgood.targets.bonus import FeelGood
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
 from feelgood.targets.history import Rows
+from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.observations import Data
 from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.sums import Stats, Theta
@@ -75,9 +76,7 @@ class Thompson(Policy):
         "curvature", "step relative to the curvature, step/t, or step as it is", choices=SCHEDULES
     )
     start: str = setting("normal", "where chains start: N(0, I) or 0", choices=STARTS)
-    likelihood: str = setting(
-        "auto", "loss; auto follows the testbed", choices=("auto", "squared", "bernoulli")
-    )
+    likelihood: str = setting("auto", "loss; auto follows the testbed", choices=LOSSES)
     bonus_gradient: str = setting(
         "exact", "bonus gradient: exact, or an unbiased estimate", choices=("exact", "svrg")
     )
@@ -102,16 +101,11 @@ class Thompson(Policy):
 
     def energy(self, spec: Spec) -> Energy:
         """L for this problem, with the evaluator of the bonus that suits its layout."""
-        likelihood: Likelihood = spec.rewards
-        if self.likelihood == "squared":
-            likelihood = "squared"
-        elif self.likelihood == "bernoulli":
-            likelihood = "bernoulli"
         return Energy(
             eta=self.eta,
             rho=self.rho,
             bonus=self._evaluator(spec),
-            likelihood=likelihood,
+            likelihood=loss_for(self.likelihood, spec),
             spec=spec,
         )
 

@@ -13,11 +13,7 @@ from rich.console import Console, ConsoleOptions
 from rich.table import Table
 from rich.text import Text
 
-from feelgood.api.run_folder import (  # noqa: F401  (the command takes the names from here)
-    RESULTS_FILE,
-    TABLE_FILE,
-    prepare_folder,
-)
+from feelgood.api.run_folder import RESULTS_FILE, prepare_folder
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import mean_and_std, with_minus
 

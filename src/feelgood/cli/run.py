@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from feelgood.api.progress import progress_bar
+from feelgood.api.run_folder import RESULTS_FILE, TABLE_FILE
 from feelgood.cli.app import app, errors
 from feelgood.cli.choosing import choose
 from feelgood.cli.options import (
@@ -23,8 +24,6 @@ from feelgood.cli.options import (
     json_path,
 )
 from feelgood.cli.output import (
-    RESULTS_FILE,
-    TABLE_FILE,
     best_of,
     console_for,
     health_table,

@@ -1,6 +1,7 @@
 """Progress that groups of chains leave behind, and that only a run like theirs goes on from."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Protocol, runtime_checkable
@@ -30,7 +31,7 @@ class Checkpoints(Protocol):
         """Keep this group's progress instead of what was saved before."""
 
 
-class _Marked:
+class _Marked(ABC):
     """Checkpoints that are saved with a mark; one with another mark counts as absent."""
 
     name: str
@@ -38,9 +39,9 @@ class _Marked:
     def __init__(self, inner: Checkpoints) -> None:
         self._inner = inner
 
+    @abstractmethod
     def mark(self, group: int) -> str:
         """What is saved with this group."""
-        raise NotImplementedError
 
     def load(self, group: int) -> Mapping[str, np.ndarray] | None:
         """What was saved last for this group, if it was this group's."""

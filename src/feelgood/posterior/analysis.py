@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-import feelgood.agents
-import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood.core.arguments import (
     parse_names,
     parse_rounds,

@@ -19,8 +19,6 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Key
 from scipy import special
 
-import feelgood.agents
-import feelgood.testbeds  # noqa: F401  (both imports fill the registries)
 from feelgood.core.arguments import (
     parse_level,
     parse_name,

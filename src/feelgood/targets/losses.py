@@ -3,7 +3,17 @@
 import jax
 from jaxtyping import Array, Float
 
-from feelgood.core.spec import Likelihood
+from feelgood.core.spec import Likelihood, Spec
+
+#: What an agent's setting `likelihood` allows.
+LOSSES = ("auto", "squared", "bernoulli")
+
+
+def loss_for(choice: str, spec: Spec) -> Likelihood:
+    """The loss that a setting chooses; "auto" is that of the problem's rewards."""
+    if choice == "auto":
+        return spec.rewards
+    return "squared" if choice == "squared" else "bernoulli"
 
 
 def loss_slope(
