@@ -5,6 +5,7 @@ and if every argument that its kernel needs is one that can be supplied here (se
 BlackJAX is imported when such an agent is named, not before.
 """
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.agents.thompson import gibbs_matched, gibbs_target
+from feelgood.agents.gibbs import GibbsPolicy, Law
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
@@ -28,8 +29,9 @@ from feelgood.targets.bonus import FeelGood
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Rows
-from feelgood.targets.losses import LOSSES, loss_for
+from feelgood.targets.losses import loss_for
 from feelgood.targets.observations import Data
+from feelgood.targets.scales import Scales, linear_reward, started
 from feelgood.targets.sums import Stats
 
 _PREFIX = "blackjax:"
@@ -47,6 +49,8 @@ class BlackjaxState(eqx.Module):
     data: Data
     theta: Float[Array, "dim blocks"]
     acceptance: Float[Array, ""]
+    #: What is learned of noise and prior; None: nothing.
+    scales: Scales | None
     spec: Spec = eqx.field(static=True)
 
 
@@ -95,7 +99,7 @@ def find_kernel(name: str) -> _Kernel:
     )
 
 
-class BlackjaxThompson(Policy):
+class BlackjaxThompson(GibbsPolicy):
     """Thompson sampling from π ∝ exp(−βL) with a BlackJAX kernel, written for one chain.
 
     The kernel sees coordinates θ√(βλ), with λ the curvature of their block. There the target's
@@ -103,26 +107,22 @@ class BlackjaxThompson(Policy):
     is initialised anew every round, at the last position, because the data have grown.
     """
 
-    kernel: str = eqx.field(static=True)
-    bonus: FeelGood | None = None
-    beta: Number = setting(1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9)
-    eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
-    rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
+    kernel: str = eqx.field(static=True, kw_only=True)
+    bonus: FeelGood | None = eqx.field(kw_only=True, default=None)
     step: Number = setting(0.5, "step size, in units of the curvature", above=0.0, high=1e3)
     steps: int = setting(5, "kernel steps per round", low=1, high=10_000)
     leapfrog: int = setting(5, "integration steps, where the kernel takes them", low=1, high=1000)
-    likelihood: str = setting("auto", "loss; auto follows the testbed", choices=LOSSES)
 
-    def _energy(self, spec: Spec) -> Energy:
+    def _energy(self, spec: Spec, law: Law) -> Energy:
         likelihood = loss_for(self.likelihood, spec)
         bonus = None if self.bonus is None else FullPass(bonus=self.bonus, spec=spec)
-        return Energy(eta=self.eta, rho=self.rho, bonus=bonus, likelihood=likelihood, spec=spec)
+        return Energy(eta=law.eta, rho=law.rho, bonus=bonus, likelihood=likelihood, spec=spec)
 
     def hints(self, spec: Spec) -> Hints:
         return Hints(
             alone=True,
-            target=gibbs_target(self._energy(spec), self.beta, self.bonus),
-            matched=functools.partial(gibbs_matched, spec),
+            target=self.linear_target(spec, self.bonus),
+            matched=functools.partial(self.matched, spec),
         )
 
     def needs(self, spec: Spec) -> Needs:
@@ -130,7 +130,8 @@ class BlackjaxThompson(Policy):
         return Needs(draw="key", choose=0)
 
     def init(self, key: Key[Array, ""], spec: Spec) -> BlackjaxState:
-        energy = self._energy(spec)
+        scales = self.first_scales(spec)
+        energy = self._energy(spec, self.law(spec, scales))
         rows = None
         if energy.needs_contexts or energy.needs_played:
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=energy.needs_played)
@@ -138,20 +139,21 @@ class BlackjaxThompson(Policy):
             data=Data(stats=Stats.empty(spec), rows=rows, count=jnp.zeros((), jnp.int32)),
             theta=jax.random.normal(key, (spec.dim, spec.blocks)),
             acceptance=jnp.ones(()),
+            scales=scales,
             spec=spec,
         )
 
     def reserve(self, state: BlackjaxState, rounds: int) -> BlackjaxState:
-        data = state.data.reserve(rounds)
-        return BlackjaxState(data, state.theta, state.acceptance, state.spec)
+        return dataclasses.replace(state, data=state.data.reserve(rounds))
 
     def draw(self, noise: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
         kernel = find_kernel(self.kernel)
-        energy = self._energy(state.spec)
+        law = self.law(state.spec, state.scales)
+        energy = self._energy(state.spec, law)
         target = LinearModelTarget.of(energy, state.data, state.theta)
         shape = state.theta.shape
 
-        curvature = self.beta * energy.curvature(state.data.stats)
+        curvature = law.beta * energy.curvature(state.data.stats)
         scale = jnp.broadcast_to(1.0 / jnp.sqrt(curvature), shape)
 
         def logdensity(scaled: Float[Array, " parameters"]) -> Float[Array, ""]:
@@ -160,7 +162,7 @@ class BlackjaxThompson(Policy):
             theta = here.reshape(shape) * scale
             value, gradient, _ = target.evaluate(theta, (), jnp.zeros((0,)))
             value, slope = lax.stop_gradient((value, (gradient * scale).reshape(-1)))
-            return -self.beta * (value + jnp.sum(slope * (scaled - here)))
+            return -law.beta * (value + jnp.sum(slope * (scaled - here)))
 
         supplies: dict[str, Any] = {
             "step_size": self.step,
@@ -180,7 +182,7 @@ class BlackjaxThompson(Policy):
 
         chain, acceptance = lax.scan(move, chain, jnp.stack(step_keys))
         theta = chain.position.reshape(shape) * scale
-        return BlackjaxState(state.data, theta, acceptance.mean(), state.spec)
+        return dataclasses.replace(state, theta=theta, acceptance=acceptance.mean())
 
     def choose(
         self, noise: None, state: BlackjaxState, context: Float[Array, "..."]
@@ -196,9 +198,14 @@ class BlackjaxThompson(Policy):
         reward: Float[Array, ""],
     ) -> BlackjaxState:
         x, block = models.played(state.spec, context, arm)
-        data = state.data.add(context, x, block, arm, reward)
-        theta = data.unless_lost(state.theta)
-        return BlackjaxState(data, theta, state.acceptance, state.spec)
+        seen = linear_reward(loss_for(self.likelihood, state.spec), reward)
+        data = state.data.add(context, x, block, arm, reward, seen)
+        theta, old, model = data.unless_lost(state.theta), state.scales, self.scale_model()
+        scales = old
+        if old is not None and model is not None:
+            scales, _ = model.learn(old, data.stats, data.count, seen)
+            theta = started(theta, old, scales)
+        return dataclasses.replace(state, data=data, theta=theta, scales=scales)
 
     def report(self, state: BlackjaxState) -> Report:
         return Report(

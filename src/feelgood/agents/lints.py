@@ -5,38 +5,59 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.ridge import RidgePolicy, RidgeState
+from feelgood.agents.ridge import ModelRidgePolicy, RidgeState
 from feelgood.core.policy import AGENTS, Hints, Needs, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import LinearTarget, Number, Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.chi_square import NORMALS, chi_square
 from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models
 
 
 @AGENTS.register("lints")
-class LinTS(RidgePolicy):
-    """Thompson sampling with the exact Gaussian posterior of a linear model.
+class LinTS(ModelRidgePolicy):
+    """Thompson sampling with the exact posterior of a linear model.
 
-    θ ~ N(V⁻¹b, V⁻¹/η) with V = ρI + Σ x xᵀ and b = Σ r x, one block per arm where the arms have
-    parameters of their own; plays argmax_a f_θ(x, a). With V = L Lᵀ the draw is
-    L⁻ᵀ(L⁻¹b + z/√η), z standard normal.
+    θ ~ N(V⁻¹b, σ²τ V⁻¹) with V = ρI + Σ x xᵀ, ρ = σ²/s² and b = Σ r x, one block per arm where the
+    arms have parameters of their own; plays argmax_a f_θ(x, a). With V = L Lᵀ the draw is
+    L⁻ᵀ(L⁻¹b + σ√τ z), z standard normal. Where the noise σ is learned, σ² is drawn from its own
+    posterior (Σ r² − bᵀV⁻¹b)/χ²_n first, so that θ has a Student-t law. Where the prior s is
+    learned, ρ is renewed as the data double (`feelgood.targets.scales`). The paper's η is 1/σ².
 
-    Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013.
+    Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013;
+    Riquelme, Tucker and Snoek, "Deep Bayesian bandits showdown", ICLR 2018, for the conjugate law.
     """
 
-    eta: Number = setting(1.0, "inverse temperature η of the posterior", above=0.0, high=1e9)
+    eta: Number | None = setting(
+        "auto",
+        "inverse variance η of the rewards; auto: noise⁻²",
+        above=0.0,
+        high=1e9,
+        open_word="auto",
+    )
 
     def init(self, key: AnyKey, spec: Spec) -> RidgeState:
         state = super().init(key, spec)
         return dataclasses.replace(state, theta=jnp.zeros_like(state.ridge.white))
 
-    def needs(self, spec: Spec) -> Needs:
-        return Needs(draw=spec.parameters, choose=0)
+    def _precision(self) -> Number | None:
+        """1/σ²; None where it is learned."""
+        if self.in_papers_words():
+            return jnp.asarray(1.0, jnp.float32) if self.eta is None else self.eta
+        return None if self.noise is None else 1.0 / self.noise**2
 
-    def draw(self, noise: Float[Array, "parameters *lanes"], state: RidgeState) -> RidgeState:
-        white = state.ridge.white
-        draw = white + noise.reshape(white.shape) / jnp.sqrt(self.eta)
+    def needs(self, spec: Spec) -> Needs:
+        more = NORMALS if self._precision() is None else 0
+        return Needs(draw=spec.parameters + more, choose=0)
+
+    def draw(self, noise: Float[Array, "normals *lanes"], state: RidgeState) -> RidgeState:
+        white, precision = state.ridge.white, self._precision()
+        if precision is None:
+            left, freedom = self.noise_law(state)
+            precision = chi_square(noise[state.spec.parameters :], freedom) / left
+        normal = noise[: state.spec.parameters].reshape(white.shape)
+        draw = white + normal / jnp.sqrt(precision / self.temperature)
         return dataclasses.replace(state, theta=lanes.solve_upper(state.ridge.factor, draw))
 
     def choose(
@@ -52,11 +73,14 @@ class LinTS(RidgePolicy):
         return super().report(state)._replace(parameters=parameters)
 
     def hints(self, spec: Spec) -> Hints:
-        eta, rho = float(self.eta), float(self.rho)
+        precision, target = self._precision(), None
+        if precision is not None and self.scale_model() is None:
+            weight = float(precision) / float(self.temperature)
+            target = LinearTarget(weight=weight, prior=weight * float(self.ratio()))
         return Hints(
             layout="lanes",
             exact_draws=True,
-            target=LinearTarget(weight=eta, prior=eta * rho),
+            target=target,
             matched=lambda noise, precision: {
                 "eta": 1.0 / noise**2,
                 "rho": noise**2 * precision,

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, Int
 
+from feelgood.agents.gibbs import GibbsPolicy, Law
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.policy import Hints, Needs, Policy, Report
+from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.settings import setting
-from feelgood.core.spec import LinearTarget, Number, Spec
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
@@ -24,10 +26,11 @@ from feelgood.targets.bonus import FeelGood
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
 from feelgood.targets.history import Rows
-from feelgood.targets.losses import LOSSES, loss_for
+from feelgood.targets.losses import loss_for
 from feelgood.targets.observations import Data
 from feelgood.targets.random_batches import BatchGrams
-from feelgood.targets.sums import Stats, Theta
+from feelgood.targets.scales import Factor, Scales, linear_reward, started
+from feelgood.targets.sums import Stats, Theta, Value
 
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
@@ -54,29 +57,29 @@ class ThompsonState(eqx.Module):
     #: B with BᵀB = V⁻¹, the preconditioner; None: there is none.
     root: Float[Array, "dim dim blocks *lanes"] | None
     mode: Mode | None
+    #: What is learned of noise and prior; None: nothing.
+    scales: Scales | None
     info: RoundInfo
     step: Float[Array, "*lanes"]
     spec: Spec = eqx.field(static=True)
 
 
-class Thompson(Policy):
+class Thompson(GibbsPolicy):
     """Thompson sampling from π ∝ exp(−βL) by `steps` inner steps of a kernel every round."""
 
-    kernel: Kernel
-    bonus: FeelGood | None = None
-    preconditioned: bool = eqx.field(static=True, default=False)
+    kernel: Kernel = eqx.field(kw_only=True)
+    bonus: FeelGood | None = eqx.field(kw_only=True, default=None)
+    preconditioned: bool = eqx.field(static=True, kw_only=True, default=False)
 
-    beta: Number = setting(1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9)
-    eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
-    rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     step: Number = setting(0.5, "step size, in the units of the schedule", above=0.0, high=1e6)
-    lambda_reg: Number = setting(1.0, "λ_reg of V = λ_reg I + Σ x xᵀ", above=0.0, high=1e9)
+    lambda_reg: Number | None = setting(
+        "auto", "λ_reg of V = λ_reg I + Σ x xᵀ; auto: ρ/η", above=0.0, high=1e9, open_word="auto"
+    )
     steps: int = setting(25, "inner steps per round", low=1, high=100_000)
     schedule: str = setting(
         "curvature", "step relative to the curvature, step/t, or step as it is", choices=SCHEDULES
     )
     start: str = setting("normal", "where chains start: N(0, I) or 0", choices=STARTS)
-    likelihood: str = setting("auto", "loss; auto follows the testbed", choices=LOSSES)
     bonus_gradient: str = setting(
         "exact", "bonus gradient: exact, or an unbiased estimate", choices=("exact", "svrg")
     )
@@ -99,11 +102,11 @@ class Thompson(Policy):
 
     # ---- the target ---------------------------------------------------------------------
 
-    def energy(self, spec: Spec) -> Energy:
+    def energy(self, spec: Spec, law: Law) -> Energy:
         """L for this problem, with the evaluator of the bonus that suits its layout."""
         return Energy(
-            eta=self.eta,
-            rho=self.rho,
+            eta=law.eta,
+            rho=law.rho,
             bonus=self._evaluator(spec),
             likelihood=loss_for(self.likelihood, spec),
             spec=spec,
@@ -123,17 +126,21 @@ class Thompson(Policy):
         """Whether HMC takes its force from frozen arm choices."""
         return energy.bonus is not None and energy.quadratic and not self._short_moves()
 
-    def _tuning(self, state: ThompsonState, energy: Energy) -> Tuning:
+    def _regularisation(self, law: Law) -> Number:
+        """λ_reg of the preconditioner."""
+        return law.rho / law.eta if self.lambda_reg is None else self.lambda_reg
+
+    def _tuning(self, state: ThompsonState, energy: Energy, law: Law) -> Tuning:
         step, curvature = self.step, None
         if self.schedule == "curvature":
             if self.preconditioned:
-                curvature = energy.preconditioned_curvature(self.lambda_reg)
+                curvature = energy.preconditioned_curvature(self._regularisation(law))
             else:
                 curvature = energy.curvature(state.data.stats)
-            step = self.kernel.step_size(self.step, curvature, self.beta)
+            step = self.kernel.step_size(self.step, curvature, law.beta)
         elif self.schedule == "decay":
             step = self.step / (state.data.count + 1.0)
-        return Tuning(step=step, beta=self.beta, root=state.root, curvature=curvature)
+        return Tuning(step=step, beta=law.beta, root=state.root, curvature=curvature)
 
     # ---- the policy ---------------------------------------------------------------------
 
@@ -143,8 +150,8 @@ class Thompson(Policy):
             # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
             grows=True,
-            target=gibbs_target(self.energy(spec), self.beta, self.bonus),
-            matched=functools.partial(gibbs_matched, spec),
+            target=self.linear_target(spec, self.bonus),
+            matched=functools.partial(self.matched, spec),
         )
 
     def needs(self, spec: Spec) -> Needs:
@@ -152,7 +159,9 @@ class Thompson(Policy):
         return Needs(draw="key", choose=0)
 
     def init(self, key: AnyKey, spec: Spec) -> ThompsonState:
-        energy = self.energy(spec)
+        scales = self.first_scales(spec)
+        law = self.law(spec, scales)
+        energy = self.energy(spec, law)
         theta = jnp.zeros((spec.dim, spec.blocks, *spec.lanes))
         if self.start == "normal":
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
@@ -165,9 +174,12 @@ class Thompson(Policy):
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=played)
         mode = None
         if self._freezes(energy):
-            root = sums.scaled_identity(spec, self.eta / self.rho)
-            mode = Mode(theta=jnp.zeros_like(theta), root=root)
+            inverse = sums.scaled_identity(spec, law.eta / law.rho)
+            mode = Mode(theta=jnp.zeros_like(theta), root=inverse)
         memo = None if energy.bonus is None else energy.bonus.init()
+        root = None
+        if self.preconditioned:
+            root = sums.scaled_identity(spec, 1.0 / self._regularisation(law))
         return ThompsonState(
             data=Data(
                 stats=Stats.empty(spec),
@@ -176,15 +188,16 @@ class Thompson(Policy):
                 grams=grams,
             ),
             chain=self.kernel.init(theta, memo),
-            root=sums.scaled_identity(spec, 1.0 / self.lambda_reg) if self.preconditioned else None,
+            root=root,
             mode=mode,
+            scales=scales,
             info=RoundInfo.nothing(spec.lanes),
             step=jnp.zeros(spec.lanes),
             spec=spec,
         )
 
     def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
-        energy = self.energy(state.spec)
+        energy = self.energy(state.spec, self.law(state.spec, state.scales))
         chain = state.chain
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.reserve(chain.memo, rounds))
@@ -192,8 +205,9 @@ class Thompson(Policy):
 
     def draw(self, noise: AnyKey, state: ThompsonState) -> ThompsonState:
         """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
-        energy = self.energy(state.spec)
-        tuning = self._tuning(state, energy)
+        law = self.law(state.spec, state.scales)
+        energy = self.energy(state.spec, law)
+        tuning = self._tuning(state, energy, law)
         frozen, mode = self._frozen(state, energy)
         target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
         chain, info = run_steps(noise, self.kernel, state.chain, target, tuning, self.steps)
@@ -216,8 +230,9 @@ class Thompson(Policy):
     ) -> ThompsonState:
         x, block = models.played(state.spec, context, arm)
         chain, root, mode = state.chain, state.root, state.mode
-        energy = self.energy(state.spec)
-        data = state.data.add(context, x, block, arm, reward)
+        energy = self.energy(state.spec, self.law(state.spec, state.scales))
+        seen = linear_reward(energy.likelihood, reward)
+        data = state.data.add(context, x, block, arm, reward, seen)
         if energy.bonus is not None and data.rows is not None:
             chain = chain._replace(memo=energy.bonus.extend(chain.memo, data.rows, context))
         if root is not None:
@@ -225,7 +240,33 @@ class Thompson(Policy):
         if mode is not None:
             mode = mode._replace(root=sums.update_inverse_root(mode.root, x, block))
         chain = chain._replace(theta=data.unless_lost(chain.theta))
-        return dataclasses.replace(state, data=data, chain=chain, root=root, mode=mode)
+        moved = dataclasses.replace(state, data=data, chain=chain, root=root, mode=mode)
+        return self._rescaled(moved, seen)
+
+    def _rescaled(self, state: ThompsonState, reward: Value) -> ThompsonState:
+        """What is learned of noise and prior from this reward, and what depends on it."""
+        model, old, stats = self.scale_model(), state.scales, state.data.stats
+        if model is None or old is None:
+            return state
+        scales, renewed = model.learn(old, stats, state.data.count, reward)
+        law = self.law(state.spec, scales)
+        root, mode, theta = state.root, state.mode, state.chain.theta
+
+        def fresh(root: Array, ratio: Number) -> Array:
+            """A root of V⁻¹ with another ratio, in the chains whose scales were renewed."""
+            return lax.cond(
+                jnp.any(renewed),
+                lambda r: jnp.where(renewed, Factor.of(stats, ratio).root, r),
+                lambda r: r,
+                root,
+            )
+
+        if root is not None and self.lambda_reg is None:
+            root = fresh(root, law.rho / law.eta)
+        if mode is not None:
+            mode = mode._replace(root=fresh(mode.root, law.rho / law.eta))
+        chain = state.chain._replace(theta=started(theta, old, scales))
+        return dataclasses.replace(state, scales=scales, root=root, mode=mode, chain=chain)
 
     def report(self, state: ThompsonState) -> Report:
         """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
@@ -248,28 +289,7 @@ class Thompson(Policy):
         # One Newton step from the old point. It ends at the minimum but for the rounding errors of
         # the root, which the next round's step corrects.
         stats = state.data.stats
-        pull = stats.moment + frozen / (2.0 * self.eta)
-        left = pull - lanes.matvec(stats.gram, mode.theta) - self.rho / self.eta * mode.theta
+        pull = stats.moment + frozen / (2.0 * energy.eta)
+        left = pull - lanes.matvec(stats.gram, mode.theta) - energy.rho / energy.eta * mode.theta
         step = lanes.matvec(jnp.swapaxes(mode.root, 0, 1), lanes.matvec(mode.root, left))
         return frozen, mode._replace(theta=mode.theta + step)
-
-
-def gibbs_target(energy: Energy, beta: Number, bonus: FeelGood | None) -> LinearTarget:
-    """What exp(−βL) is as a law of a linear model's parameters."""
-    by = 2.0 * float(beta)
-    return LinearTarget(
-        weight=by * float(energy.eta),
-        prior=by * float(energy.rho),
-        loss=energy.likelihood,
-        bonus=bonus,
-        beta=float(beta),
-    )
-
-
-def gibbs_matched(spec: Spec, noise: float, precision: float) -> dict[str, float]:
-    """Settings with which exp(−βL) is the posterior with this noise and prior N(0, I/precision).
-
-    β = 1, η = 1/(2·noise²), ρ = precision/2; and η = 1 for the Bernoulli loss.
-    """
-    eta = 1.0 if spec.rewards == "bernoulli" else 0.5 / noise**2
-    return {"beta": 1.0, "eta": eta, "rho": 0.5 * precision}

@@ -121,8 +121,9 @@ def other_values(rule: Setting) -> list[float]:
 
 
 def two_variants(entry: Entry[Any]) -> list[dict[str, Any]]:
-    """Two sets of settings that differ in every number."""
-    pairs = {n: other_values(rule) for n, rule in entry.settings.items() if not rule.static}
+    """Two sets of settings that differ in every number, but for those that are left open."""
+    numbers = {n: rule for n, rule in entry.settings.items() if isinstance(rule.default, float)}
+    pairs = {n: other_values(rule) for n, rule in numbers.items() if not rule.static}
     return [{n: values[i] for n, values in pairs.items() if len(values) > i} for i in range(2)]
 
 

@@ -33,7 +33,7 @@ def check_bounds(entry: Entry[Any]) -> Findings:
         if not kept:
             yield f"the default of '{key}', {shown(rule.default)}, is outside its own range."
         wrong: list[Any] = ["nonsense"]
-        if isinstance(rule.default, int | float) and not isinstance(rule.default, bool):
+        if rule.kind in (int, float):
             if rule.low is None and rule.above is None:
                 yield f"the setting '{key}' has no lower bound: give low or above."
             if rule.high is None:

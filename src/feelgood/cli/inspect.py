@@ -82,7 +82,8 @@ def _describe(entry: "Entry[Any]", kind: str, out: Console) -> None:
         _print_settings(entry, out, indent=2)
     words = f"linear-20 {entry.name}" if kind == "agent" else f"{entry.name} lints linucb"
     owner = entry.name if kind == "agent" else "testbed"
-    key = next((k for k, rule in entry.settings.items() if rule.kind is float), None)
+    numbers = (k for k, rule in entry.settings.items() if isinstance(rule.default, float))
+    key = next(numbers, None)
     set_ = f" --set {owner}.{key}={entry.settings[key].default:g}" if key else ""
     out.print("\nexample", style="bold")
     out.print(f"  feelgood run {words}{set_}", markup=False)

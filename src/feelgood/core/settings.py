@@ -2,7 +2,8 @@
 
 A component is a frozen `eqx.Module`; a field declared with `setting(...)` becomes a setting with
 a default, a range and a sentence of documentation. Numbers become array leaves, so that a sweep
-over them is one compiled program; settings that shape the program itself are `static`.
+over them is one compiled program; settings that shape the program itself are `static`. A number may
+be left open by a word: then there is no leaf, and the program finds the number itself.
 """
 
 import dataclasses
@@ -38,14 +39,18 @@ class Setting:
     static: bool = False
     #: For text: the pattern of allowed values, and the same in words.
     form: tuple[str, str] | None = None
+    #: For a number: the word that leaves it open, such as "learned".
+    open_word: str | None = None
 
     @property
     def kind(self) -> type:
         """The Python type that values have."""
-        return type(self.default)
+        return float if self.open_word is not None else type(self.default)
 
     def describe(self) -> str:
         """The values allowed, in words."""
+        if self.open_word is not None:
+            return f"{self.open_word} or {dataclasses.replace(self, open_word=None).describe()}"
         if self.choices is not None:
             return "one of " + ", ".join(str(c) for c in self.choices)
         if self.form is not None:
@@ -70,6 +75,8 @@ class Setting:
             text = str(value)
         except Exception:
             raise wrong from None
+        if self.open_word is not None and text.lower() == self.open_word:
+            return self.open_word
         if self.choices is not None:
             for choice in self.choices:
                 if text.lower() == str(choice).lower():
@@ -130,13 +137,15 @@ def setting(
     choices: tuple[Any, ...] | None = None,
     static: bool | None = None,
     form: tuple[str, str] | None = None,
+    open_word: str | None = None,
 ) -> Any:
     """Declare a field of an `eqx.Module` as a setting.
 
     `low` and `high` are inclusive bounds, `above` an exclusive one; `form` is the pattern of a
-    text and the same in words. Whole numbers, truth values, texts and choices are static unless
-    told otherwise: they shape the compiled program. A value that is not allowed is refused when
-    an object is made.
+    text and the same in words. `open_word` is a word that a number setting takes too: the field is
+    then None, and the program another one than with a number. Whole numbers, truth values, texts
+    and choices are static unless told otherwise: they shape the compiled program. A value that is
+    not allowed is refused when an object is made.
 
     **Example:**
 
@@ -147,8 +156,8 @@ def setting(
 and at most 1e+09.
     """
     if static is None:
-        static = not isinstance(default, float)
-    rule = Setting(default, doc, low, high, above, choices, static, form)
+        static = not isinstance(default, float) and open_word is None
+    rule = Setting(default, doc, low, high, above, choices, static, form, open_word)
 
     # Without an annotation of `value`, a wrong type gets our sentence from run-time checkers too.
     def convert(value) -> Any:  # type: ignore[no-untyped-def]
@@ -159,7 +168,9 @@ and at most 1e+09.
                 rule.check("", field.name, public(one))
             return value.astype(jnp.float32)
         # The field knows its name once its class is made.
-        checked = rule.check("", field.name, public(value))
+        checked = rule.check("", field.name, rule.open_word if value is None else public(value))
+        if checked == open_word is not None:
+            return None
         return checked if static else jnp.asarray(checked, jnp.float32)
 
     field: Any = eqx.field(default=default, converter=convert, static=static, metadata={_KEY: rule})
@@ -180,7 +191,8 @@ def own_settings(component: eqx.Module) -> dict[str, Any]:
         if _KEY not in field.metadata and isinstance(value, eqx.Module):
             out = own_settings(value) | out
         elif _KEY in field.metadata:
-            out |= {field.name: public(value)}
+            open_word = field.metadata[_KEY].open_word
+            out |= {field.name: open_word if value is None else public(value)}
     return out
 
 

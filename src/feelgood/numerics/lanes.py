@@ -156,6 +156,24 @@ def solve_upper(
     return jnp.stack(out[::-1])
 
 
+def cholesky(matrix: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]:
+    """The lower factor L with L Lᵀ = A, by one column after the other.
+
+    d³ work, for rare use. The library is not called for the reason that `_triangular` gives.
+    """
+    n = matrix.shape[0]
+    rows = jnp.arange(n).reshape((n,) + (1,) * (matrix.ndim - 2))
+
+    def one(rest: Array, k: Array) -> tuple[Array, Array]:
+        column = lax.dynamic_index_in_dim(rest, k, 1, keepdims=False)
+        diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
+        column = jnp.where(rows >= k, column * lax.rsqrt(diagonal), 0.0)
+        return rest - outer(column, column), column
+
+    _, columns = lax.scan(one, matrix, jnp.arange(n))
+    return jnp.moveaxis(columns, 0, 1)
+
+
 def rank_one_update(
     factor: Float[Array, "rows dim ..."], vector: Float[Array, "rows ..."]
 ) -> Float[Array, "rows dim ..."]:

@@ -115,7 +115,12 @@ class _Shapes:
         rules = self._rules.get(cell.agent)
         if rules is None:
             rules = self._rules[cell.agent] = AGENTS[cell.agent].settings
-        fixed = {name: value for name, value in cell.settings.items() if rules[name].static}
+        # A word shapes the program too, also where a number could stand.
+        fixed = {
+            name: value
+            for name, value in cell.settings.items()
+            if rules[name].static or isinstance(value, str)
+        }
         testbed = [cell.testbed, dict(cell.testbed_settings)]
         run = [cell.agent, fixed, cell.rounds, cell.posterior_every]
         return json.dumps([testbed, *run], sort_keys=True)

@@ -39,11 +39,12 @@ class Data(eqx.Module):
         block: Float[Array, "blocks *lanes"],
         arm: Int[Array, "*lanes"],
         reward: Float[Array, "*lanes"],
+        seen: Float[Array, "*lanes"],
     ) -> "Data":
-        """One more round."""
+        """One more round; `seen` is the reward as the sums take it, see `scales.linear_reward`."""
         rows, grams = self.rows, self.grams
         return Data(
-            stats=self.stats.add(x, block, reward),
+            stats=self.stats.add(x, block, seen),
             rows=None if rows is None else rows.add(context, x, arm, reward),
             count=self.count + 1,
             grams=None if grams is None else grams.add(x, block, self.count),
