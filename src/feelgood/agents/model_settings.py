@@ -63,5 +63,5 @@ class ModelPolicy(Policy):
         return any(getattr(self, name, None) is not None for name in ("beta", "eta", "rho"))
 
 
-def _shown(value: Number) -> object:
-    return "a sweep" if jnp.ndim(value) else public(value)
+def _shown(value: Number | None) -> object:
+    return "a sweep" if value is not None and jnp.ndim(value) else public(value)
