@@ -76,6 +76,8 @@ class Kernel(eqx.Module):
     #: The step, in units of the curvature, that suits most problems, and that for a network.
     default_step: ClassVar[float] = 0.5
     network_step: ClassVar[float] = 0.05
+    #: The first with a preconditioner, where another one is better.
+    preconditioned_step: ClassVar[float | None] = None
 
     @property
     def uniforms(self) -> int:
