@@ -53,7 +53,7 @@ def read(folder: Path) -> list[Asked]:
 
 
 def write(folder: Path, asked: Iterable[Asked]) -> None:
-    """One line a study, testbed and agent."""
+    """One line per study, testbed and agent."""
     names = [field.name for field in dataclasses.fields(Asked)]
     with (folder / FILE).open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -474,7 +474,7 @@ def compute_sentences(book: Book) -> dict[str, str]:
         runs = [r for r in results if r.agent == agent]
         most = max(runs, key=lambda r: r.settings["steps"])
         effects = [effect(str(r.settings["steps"]), r, most) for r in runs if r is not most]
-        name = f"`{agent}` on {most.testbed}, steps a round beside {most.settings['steps']}"
+        name = f"`{agent}` on {most.testbed}, steps per round beside {most.settings['steps']}"
         sentences[agent] = summary(name, effects)
     return sentences
 
@@ -498,22 +498,30 @@ def compute(book: Book) -> str:
                 enumeration(devices_of([r])),
             ]
         )
-    header = ("agent", "steps a round", "gradients", "seconds a chain", "regret", "seeds", "device")
+    header = (
+        "agent",
+        "steps per round",
+        "gradients",
+        "seconds per chain",
+        "regret",
+        "seeds",
+        "device",
+    )
     image = book.figure(
         "compute",
-        "Mean final regret against gradient evaluations of a chain on linear-20, one point a "
+        "Mean final regret against gradient evaluations per chain on linear-20, one point per "
         "number of steps, with 95 % intervals.",
         lambda: scatter(
             [(r.agent, chain_cost(r).gradients or 0.0, r) for r in results],
-            "gradient evaluations of a chain, logarithmic",
+            "gradient evaluations per chain, logarithmic",
             connect=True,
             form="~s",
         ),
     )
     return section(
         "How does regret go with compute?",
-        "Inner steps a round on linear-20, sound settings. Seconds are a chain's share of its run, "
-        "with other runs beside it on the machine's other cores.",
+        "Inner steps per round on linear-20, sound settings. Seconds are a chain's share of its "
+        "run, with other runs beside it on the machine's other cores.",
         items(list(compute_sentences(book).values())),
         image,
         folded("All runs", grid(header, rows)),

@@ -1,7 +1,7 @@
 """Faults in the file system, as one process sees it.
 
 `install` wraps the calls that change files. Each one that concerns the folder under attack is
-counted and written to a log; at a chosen one the process is killed before the call is made, or the
+counted and written to a log. At a chosen one the process is killed before the call is made, or the
 call fails as on a full or broken disk. It must not print: see `torture.injected`.
 """
 

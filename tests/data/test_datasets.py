@@ -233,7 +233,7 @@ def test_a_broken_connection_is_taken_up_where_it_stopped(server: Server, tmp_pa
 
 
 def test_an_interrupted_download_goes_on_in_the_next_run(server: Server, tmp_path: Path) -> None:
-    """Three attempts a run, a fifth of the file each: the second run needs only what is missing."""
+    """Three attempts per run, a fifth of the file each; the second run needs only the rest."""
     original = Original("long", (server.url("truncated"),), sha256(LONG))
     fifth = len(LONG) // 5
     with pytest.raises(FeelgoodError) as caught:

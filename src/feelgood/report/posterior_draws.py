@@ -26,7 +26,7 @@ def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
     """An `arviz.InferenceData` with one variable per agent, [chain, draw, block, coordinate].
 
     The exact posterior's means and covariances are in the group `constant_data`. With several
-    data sets an agent the variables are named `agent_seedN`.
+    data sets per agent the variables are named `agent_seedN`.
     """
     if not results:
         raise FeelgoodError("there are no draws to export: give at least one agent.")

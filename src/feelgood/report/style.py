@@ -14,8 +14,8 @@ from feelgood.report.rendering import Chart, ChartRows, as_table
 from feelgood.report.series import Series, name_series, ordered_labels
 from feelgood.report.theme import DASHES, PALETTES, SHAPES
 
-#: Signals of a panel of the page: the series that are drawn, the one that is brought out ("" is
-#: none), whether all bands are drawn, and the ends of the axis of values.
+#: Signals by which the page changes a panel: the series that are drawn, the one that stands out
+#: ("" is none), whether all bands are drawn, and the ends of the axis of values.
 SHOWN_SERIES, FOCUS, BANDS, BOTTOM, TOP = "shown", "focus", "bands", "bottom", "top"
 #: Tables of a panel that the page fills: names at the ends of lines, and where lines leave.
 ENDS, EXITS = "ends", "exits"
@@ -25,9 +25,9 @@ ENDS, EXITS = "ends", "exits"
 class Style:
     """How a panel is drawn: the order of colours, its size, and who switches series.
 
-    With `switch` the page does: through signals it chooses the series, their colours and the ends
-    of the axes, and there is no legend; `tables` then keeps the rows, each table once. Else a click
-    on the legend of a single panel brings a series out.
+    With `switch` the page switches series: by signals it sets which are drawn, their colours and
+    the ends of the axes. Then there is no legend, and `tables` keeps the rows, each table once.
+    Without `switch` a click on the legend of a single panel makes a series stand out.
     """
 
     labels: tuple[str, ...]
