@@ -18,8 +18,8 @@ INTRODUCTION = """# Results
 The experiments of "Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte Carlo
 Showdown" (NeurIPS 2025), run again, and the questions that they leave open.
 [The last part](#what-has-not-been-run) says what has not been run. Every number and every verdict
-on these pages is computed from the files in [`results/`](../../results/README.md) by `make results`;
-the studies behind them are in [`studies/`](../../studies/README.md).
+on these pages is computed from the files in [`results/`](../../results/README.md) by
+`make results`; the studies behind them are in [`studies/`](../../studies/README.md).
 
 *Helps* and *hurts* mean that the 95 % bootstrap interval of the paired difference in final regret
 lies wholly below or above zero. *No difference seen* means that the interval holds zero; there may

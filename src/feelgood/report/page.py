@@ -142,8 +142,8 @@ def page_data(
         f"{datetime.datetime.now(datetime.UTC):%d %B %Y, %H:%M} UTC. "
         "This file is complete: it loads nothing from elsewhere.",
         "overview": overview(groups, comparisons, analyses),
-        "numbers_about": "Over seeds, chains that diverged left out. Gradients and seconds are "
-        "those of one chain. The specification behind a row has its settings and provenance.",
+        "numbers_about": "Numbers over seeds, without chains that diverged. Gradients and seconds "
+        "are those of one chain. The specification behind a row has its settings and provenance.",
         "sections": [_section(section) for section in sections()],
         "problems": [*(_problem(group, places) for group in groups), *map(_analysed, analyses)],
         "labels": labels,

@@ -43,7 +43,7 @@ class MALA(Kernel):
     """
 
     warmup_steps: int = setting(
-        0, "inner steps of plain gradient descent that open every round", low=0, high=10_000
+        0, "inner steps of plain gradient descent at the start of every round", low=0, high=10_000
     )
 
     title = "Metropolis-adjusted Langevin"

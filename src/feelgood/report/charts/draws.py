@@ -44,7 +44,7 @@ def posterior_figure(
     first = {r.agent: r for r in reversed(results)}
     shown = [first[name] for name in dict.fromkeys(r.agent for r in results)]
     if shown[0].draws.shape[-1] < 2:
-        raise FeelgoodError("a plane needs contexts of at least 2 dimensions: this has 1.")
+        raise FeelgoodError("a plane needs contexts of at least 2 dimensions: these have 1.")
     rows: ChartRows = []
     for result in shown:
         for arm in range(result.draws.shape[2]):
