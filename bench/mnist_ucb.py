@@ -77,14 +77,14 @@ class Design:
         self.bias, self.output = np.full(WIDTH, REG, np.float32), np.full(WIDTH, REG, np.float32)
 
     def widths(self, context: np.ndarray, hidden: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Of every arm in a context; `delta` is ∂f/∂z of its hidden layer."""
+        """The widths of all arms in a context; `delta` is ∂f/∂z of the hidden layer."""
         square = np.stack([(context**2) @ (1 / block) for block in self.first])
         total = np.sum(square * delta**2, axis=1)
         total += delta**2 @ (1 / self.bias) + hidden**2 @ (1 / self.output)
         return np.sqrt(REG * NU * total)
 
     def add(self, context: np.ndarray, hidden: np.ndarray, delta: np.ndarray, arm: int) -> None:
-        """The gradient of the played arm."""
+        """Add the gradient of the played arm."""
         self.first[arm] += np.outer(context**2, delta[arm] ** 2)
         self.bias += delta[arm] ** 2
         self.output += hidden[arm] ** 2

@@ -27,7 +27,7 @@ PEER_PYTHON = HERE / ".venv" / "bin" / "python"
 TESTBED = "linear-20"
 DIM = 20
 PROBES = (1_000, 2_000)  # rounds of the short peer runs from which long ones are extrapolated
-REPEAT_BUDGET = 60.0  # seconds of peer runs of one length after which they are not repeated
+REPEAT_BUDGET = 60.0  # seconds; a peer run is not repeated once its runs took longer
 
 
 @dataclass(frozen=True)

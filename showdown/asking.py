@@ -66,7 +66,7 @@ def write(folder: Path, asked: Iterable[Asked]) -> None:
 
 
 def _here(book: Book) -> dict[tuple[str, str, str, bool], int]:
-    """Seeds on the shelf by study, testbed, agent, and whether they had to be measured."""
+    """Number of kept seeds by study, testbed, agent, and whether only measured ones count."""
     counts: dict[tuple[str, str, str, bool], int] = {}
     for kept in book.shelf.kept:
         for study in kept.studies:

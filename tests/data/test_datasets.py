@@ -534,7 +534,7 @@ def test_commands(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in DATASETS]
 )
 def test_hashes_of_bytes_and_of_arrays_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pinned digest is that of the file with the pinned sum."""
+    """The file has the registered SHA-256, and its arrays have the registered digest."""
     arrays, entry = real_arrays(name, monkeypatch), DATASETS[name]
     assert datasets.file_sha256(datasets.located(name)) == entry.sha256
     assert arrays_digest(arrays, entry.arrays) == entry.digest

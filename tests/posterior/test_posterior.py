@@ -257,7 +257,7 @@ def test_frozen_and_diverged_chains_are_said_to_be_so() -> None:
     rows = measure(frozen, LAW, SPEC, CONTEXTS)
     assert next(r.value for r in rows if r.measure == "rhat" and r.arm is None) == np.inf
     assert next(r.value for r in rows if r.measure == "ess" and r.arm is None) == 30.0
-    assert judge(rows).status == "undecided"  # thirty exact draws, and no more than that
+    assert judge(rows).status == "undecided"  # 30 exact draws, each repeated
     stuck = np.broadcast_to(draws[:1], (30, 50, 3, 4))
     assert judge(measure(stuck, LAW, SPEC, CONTEXTS)).status == "biased"
     broken = chains_of(draws).copy()

@@ -177,8 +177,8 @@ register_chart(
             "health",
             "Sampler health",
             "How the samplers did along the run, as means over seeds. The effective sample size "
-            "says how many independent draws 200 repeated ones are worth at the end. Agents without a "
-            "sampler have no line.",
+            "says how many independent draws 200 repeated ones are worth at the end. Agents "
+            "without a sampler have no line.",
             (measure_buttons({k: v[0].upper() + v[1:] for k, v in HEALTH_MEASURES.items()}),),
             place=50,
         ),
