@@ -33,7 +33,7 @@ def law_name(against: str) -> str:
 
 
 def _cell(row: "MeasureRow | None") -> str:
-    """`value ± error`; of a distance, in brackets, what exact draws would show."""
+    """`value ± error`; for a distance, what exact draws would show is in brackets."""
     if row is None:
         return ""
     from feelgood.posterior.measure_rows import measured_text

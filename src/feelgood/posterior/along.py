@@ -117,7 +117,7 @@ class PosteriorWatch:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the values that `measure` returns."""
+        """Names of the values that `measure` returns."""
         return tuple(name + part for name in MEASURES for part in PARTS)
 
     def measure(

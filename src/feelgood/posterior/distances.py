@@ -74,7 +74,7 @@ def bias_row(
     noise: float,
     rounding: Float[np.ndarray, " dim"],
 ) -> MeasureRow:
-    """Root mean square over coordinates; tested coordinate by coordinate, which sees more."""
+    """Root mean square over coordinates; each coordinate is tested alone, which sees more."""
     chains, dim = means.shape
     row = _distance(
         "bias", arm, means, signs, noise, lambda offset: np.sqrt((offset**2).mean(axis=-1))
@@ -173,7 +173,7 @@ def choice_row(
     offsets = choice_shares(spec, draws, contexts) - exact
 
     def variance(signs: Float[np.ndarray, "many arms"]) -> float:
-        """Of independent draws, were contexts independent too; alike ones have more."""
+        """The variance for independent draws and contexts; similar contexts have more."""
         sums = (exact * signs**2).sum(axis=-1) - (exact * signs).sum(axis=-1) ** 2
         return float(sums.sum() / draws.shape[1])
 

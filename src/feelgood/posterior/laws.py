@@ -50,7 +50,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, spec: Spec, log: Observed) -> "Moments":
-        """Of a logged run."""
+        """The moments of a logged run."""
         rounds = len(log.arms)
         contexts = np.asarray(log.contexts, np.float64)
         if spec.shared:
