@@ -125,7 +125,7 @@ def _part(book: Book, part: Part) -> str:
         _left_out(results),
         _regrets(results, ranking),
         folded("Each beside the first, by pairs", _beside_first(results, ranking)),
-        folded("Microseconds that a round of a chain takes", _costs(results, ranking)),
+        folded("Microseconds per round and chain", _costs(results, ranking)),
         depth=3,
     )
 

@@ -196,9 +196,9 @@ def _paper_bonus(book: Book) -> str:
     ]
     about = (
         "Agents of the paper's λ tables, at its settings, each beside its twin without bonus: how "
-        "many of the pairs have which verdict. LMC with and without preconditioner and MALA, "
-        "squared loss, b = 1000, where the smoothed bonus is the same function and is left out. b1 "
-        "and b1000 in a table's name are what the paper calls β."
+        "many of the pairs have which verdict. These are LMC with and without preconditioner, and "
+        "MALA, with squared loss and b = 1000. There the smoothed bonus is the same function, and "
+        "is left out. b1 and b1000 in a table's name are what the paper calls β."
     )
     if not every:
         return section("At the paper's settings", about, NOT_RUN, depth=3)
@@ -354,7 +354,7 @@ def preconditioning(book: Book) -> str:
         "Each agent beside its twin without preconditioner, at the same β, step and number of "
         "gradients. The published pairs differ in β by a factor of ten. At the same β the draws of "
         "Langevin kernels still differ somewhat in variance, by their discretisation "
-        "([measured](posterior.md)); at the paper’s steps the chains start elsewhere, too.",
+        "([measured](posterior.md)). With the paper’s steps the chains also start elsewhere.",
         items([summary(f"Preconditioning on {where}", own) for where, own in groups.items()])
         or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
@@ -415,8 +415,8 @@ def metropolis(book: Book) -> str:
     sentences += _as_cooling(book)
     return section(
         "Does the Metropolis correction, or MALA's warm-up, explain MALATS's win?",
-        "The same target throughout. The published MALATS opens every round with 20 steps of plain "
-        "gradient descent and makes 5 steps of MALA.",
+        "The same target throughout. The published MALATS begins every round with 20 steps of "
+        "plain gradient descent and makes 5 steps of MALA.",
         items(sentences) or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
     )

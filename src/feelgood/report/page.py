@@ -233,7 +233,7 @@ def _beside(
 
 
 def _problem(group: Sequence[Series], places: Mapping[str, int]) -> dict[str, Any]:
-    """A testbed: its agents, the best first, those drawn at first, and those with one curve."""
+    """A testbed: its agents, the best first, those drawn at first, and those of equal curves."""
     best = [s.label for s in sorted(group, key=by_mean)]
     first = best if len(best) <= FEW else best[:FIRST]
     return {

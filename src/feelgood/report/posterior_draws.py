@@ -42,7 +42,7 @@ def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
             dims |= {mean: ["block", "coordinate"]}
             dims |= {covariance: ["block", "coordinate", "other_coordinate"]}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "More chains")  # many short chains are meant
+        warnings.filterwarnings("ignore", "More chains")  # many short chains are intended
         return arviz.from_dict(
             posterior={name: result.draws for name, result in zip(names, results, strict=True)},
             constant_data=constants,

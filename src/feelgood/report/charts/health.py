@@ -1,4 +1,4 @@
-"""How the samplers did: along the run, and how many draws their draws are worth."""
+"""How the samplers did along the run, and how many independent draws theirs are worth."""
 
 import math
 from collections.abc import Sequence
