@@ -306,7 +306,7 @@ class Gossip(Policy):
 class Greedy(Sound):
     """Asks for random numbers that do not exist."""
 
-    def noise(self, spec: Spec) -> Any:
+    def needs(self, spec: Spec) -> Any:
         return Needs(choose=-1)
 
 

@@ -64,7 +64,7 @@ def test_a_policy_for_one_chain_is_lifted_over_seeds_and_settings() -> None:
 class Ahead(Biased):
     """The same agent, whose random numbers are drawn ahead of the rounds."""
 
-    def noise(self, spec: Any) -> Any:
+    def needs(self, spec: Any) -> Any:
         return Needs(choose=spec.arms)
 
     def choose(self, noise: Any, state: Any, context: Any) -> Any:

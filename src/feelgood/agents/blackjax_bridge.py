@@ -125,7 +125,7 @@ class BlackjaxThompson(Policy):
             matched=functools.partial(gibbs_matched, spec),
         )
 
-    def noise(self, spec: Spec) -> Needs:
+    def needs(self, spec: Spec) -> Needs:
         del spec
         return Needs(draw="key", choose=0)
 

@@ -117,7 +117,7 @@ class NeuralThompson(NeuralPolicy):
     def reserve(self, state: NeuralThompsonState, rounds: int) -> NeuralThompsonState:
         return dataclasses.replace(state, replay=state.replay.reserve(rounds))
 
-    def noise(self, spec: Spec) -> Needs:
+    def needs(self, spec: Spec) -> Needs:
         del spec
         return Needs(draw="key", choose=0)
 

@@ -51,7 +51,7 @@ class _Redrawer(eqx.Module):
         self, policy: Policy, keys: AnyKey, state: Any, t: Int[Array, ""]
     ) -> Float[Array, "draws parameters *lanes"]:
         own = fold_in(keys, t + AFTER_ALL_ROUNDS)
-        return repeated_draws(policy, policy.noise(self.spec), own, state, self.draws, 0)[0]
+        return repeated_draws(policy, policy.needs(self.spec), own, state, self.draws, 0)[0]
 
 
 def moments_of(seen: Stats) -> Moments:

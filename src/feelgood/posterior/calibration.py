@@ -218,7 +218,7 @@ class _Ranker(eqx.Module):
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
     ) -> Float[Array, "draws parameters lanes"]:
-        needs, count = policy.noise(self.spec), self.draws * self.thin
+        needs, count = policy.needs(self.spec), self.draws * self.thin
         _, state = repeated_draws(policy, needs, keys, state, self.burn, first)
         drawn, _ = repeated_draws(policy, needs, keys, state, count, first + self.burn)
         return drawn[self.thin - 1 :: self.thin]
