@@ -145,8 +145,8 @@ def _figures(book: Book, group: Group) -> list[str]:
             ),
             book.figure(
                 f"{group.name}-curves",
-                "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds. "
-                f"Left out: agents with more than {FAR:g} times the lowest regret, and smoothed ones.",
+                "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds. Left "
+                f"out: agents with more than {FAR:g} times the lowest regret, and smoothed ones.",
                 lambda: regret_curves(_near(results)),
             ),
             book.figure(

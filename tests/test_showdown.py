@@ -515,7 +515,7 @@ def test_how_many_steps_are_enough() -> None:
     values = {1: 150.0 - NOISE, 5: 100.0 - NOISE, 25: 100.0 + NOISE}
     book = book_of(*((study, run("lmcts", v, steps=k)) for k, v in values.items()))
     text = questions.compute(book)
-    assert re.search(r"a round beside 25: hurts at 1 \(\+50\.0 .*; no difference .* 5 \(", text)
+    assert re.search(r"per round beside 25: hurts at 1 \(\+50\.0 .*; no difference .* 5 \(", text)
 
 
 def test_regret_and_posterior_error_by_rank() -> None:
