@@ -24,7 +24,7 @@ POSTERIOR_COLUMNS = {
 }
 OVERALL = ("bias", "trace", "choice", "ess", "rhat")
 #: How the tables say what is in the brackets.
-LEGEND = "± Monte Carlo error; in brackets after a distance: what exact draws would show"
+LEGEND = "± Monte Carlo error; distances: in brackets, what exact draws would show"
 
 
 def law_name(against: str) -> str:
