@@ -14,8 +14,8 @@ from feelgood.report.rendering import Chart, ChartRows, as_table
 from feelgood.report.series import Series, name_series, ordered_labels
 from feelgood.report.theme import DASHES, PALETTES, SHAPES
 
-#: Signals by which the page changes a panel: the series that are drawn, the one that is highlighted
-#: ("" is none), whether all bands are drawn, and the ends of the axis of values.
+#: Signals by which the page changes a panel: the series that are drawn, the highlighted one ("" is
+#: none), whether all bands are drawn, and the ends of the value axis.
 SHOWN_SERIES, FOCUS, BANDS, BOTTOM, TOP = "shown", "focus", "bands", "bottom", "top"
 #: Tables of a panel that the page fills: names at the ends of lines, and where lines leave.
 ENDS, EXITS = "ends", "exits"
