@@ -19,7 +19,7 @@ from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
 from feelgood.targets.bonus import FeelGood
@@ -32,6 +32,8 @@ from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.scales import Factor, Scales, linear_reward, started
 from feelgood.targets.sums import Stats, Theta, Value
 
+#: Rounds in which one reward may move the posterior far, so that a warm start is worth little.
+EARLY_ROUNDS = 64
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
 
@@ -76,6 +78,9 @@ class Thompson(GibbsPolicy):
         "auto", "λ_reg of V = λ_reg I + Σ x xᵀ; auto: ρ/η", above=0.0, high=1e9, open_word="auto"
     )
     steps: int = setting(25, "inner steps per round", low=1, high=100_000)
+    early: int = setting(
+        8, f"as many times the steps in each of the first {EARLY_ROUNDS} rounds", low=1, high=1000
+    )
     schedule: str = setting(
         "curvature", "step relative to the curvature, step/t, or step as it is", choices=SCHEDULES
     )
@@ -210,10 +215,26 @@ class Thompson(GibbsPolicy):
         tuning = self._tuning(state, energy, law)
         frozen, mode = self._frozen(state, energy)
         target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
-        chain, info = run_steps(noise, self.kernel, state.chain, target, tuning, self.steps)
+        chain, info = self._steps(noise, state, target, tuning)
         shape = chain.theta.shape[2:]
         step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
         return dataclasses.replace(state, chain=chain, mode=mode, info=info, step=step)
+
+    def _steps(
+        self, key: AnyKey, state: ThompsonState, target: LinearModelTarget, tuning: Tuning
+    ) -> tuple[Any, RoundInfo]:
+        """The inner steps of a round, in the first rounds several times."""
+        if self.early == 1:
+            return run_steps(key, self.kernel, state.chain, target, tuning, self.steps)
+        turns = jnp.where(state.data.count < EARLY_ROUNDS, self.early, 1)
+
+        def again(turn: Int[Array, ""], carry: tuple[Any, RoundInfo]) -> tuple[Any, RoundInfo]:
+            chain, before = carry
+            own = fold_in(key, turn)
+            chain, info = run_steps(own, self.kernel, chain, target, tuning, self.steps)
+            return chain, info._replace(gradients=before.gradients + info.gradients)
+
+        return lax.fori_loop(0, turns, again, (state.chain, RoundInfo.nothing(state.spec.lanes)))
 
     def choose(
         self, noise: None, state: ThompsonState, context: Float[Array, "..."]
