@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import slow_but
 from proofs.learned import (
     DISJOINT,
     SHARED,
@@ -64,8 +65,9 @@ def test_the_estimates_go_to_the_largest_evidence(spec: Spec) -> None:
     model = ScaleModel(noise=None, prior=None)
     stats = Stats(jnp.asarray(gram.transpose(1, 2, 0)), jnp.asarray(moment.T))
     scales = Scales(*(jnp.asarray(v, jnp.float32) for v in (squares, 1.0, 1.0)))
+    step = jax.jit(lambda s: model._estimate(s, stats, jnp.asarray(n), jnp.asarray(False)))
     for _ in range(200):
-        scales = model._estimate(scales, stats, jnp.asarray(n), jnp.asarray(False))
+        scales = step(scales)
 
     def objective(log_scales: np.ndarray) -> float:
         pull = 0.5 * log_scales[1] + 0.5 * signal * np.exp(-log_scales[1])
@@ -80,7 +82,7 @@ def test_the_estimates_go_to_the_largest_evidence(spec: Spec) -> None:
     )
 
 
-@pytest.mark.parametrize("name", MCMC)
+@pytest.mark.parametrize("name", slow_but(["lmcts", "pfghmcts"], MCMC))
 def test_mcmc_agents_have_the_target_of_what_they_learned(name: str) -> None:
     """From one state, the learning agent and one that is told its estimates draw the same."""
     spec = DISJOINT
@@ -100,7 +102,7 @@ def checked(label: str, got: Any, want: Any, tolerance: float) -> list[Check]:
     return [close(label, got, want, tolerance)]
 
 
-@pytest.mark.parametrize("name", ["lints", *MCMC[:5]])
+@pytest.mark.parametrize("name", slow_but(["lints", "malats"], ["lints", *MCMC[:5]]))
 def test_units_of_the_rewards_do_not_matter(name: str) -> None:
     """A power of 2 scales every number exactly: the parameters are scaled, to the last bits."""
     spec = DISJOINT
