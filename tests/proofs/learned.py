@@ -12,7 +12,7 @@ from scipy import stats
 
 from feelgood import AGENTS, Policy, Spec
 from feelgood.numerics import chi_square as chi_square_module
-from feelgood.targets.scales import FIRST_NOISE, STEPS, due
+from feelgood.targets.scales import FIRST_NOISE, EM_STEPS, due
 
 DISJOINT, SHARED = Spec(arms=3, dim=2), Spec(arms=4, dim=3, shared=True)
 SPECS = {"disjoint": DISJOINT, "shared": SHARED}
@@ -80,7 +80,7 @@ def expected_scales(spec: Spec, rows: list[tuple[Any, int, float]]) -> tuple[flo
         signal = squares / np.trace(gram, axis1=1, axis2=2).sum()
         if n == 1:
             noise, prior = FIRST_NOISE * squares, signal
-        for _ in range(STEPS):
+        for _ in range(EM_STEPS):
             inverse = np.linalg.inv(gram + noise / prior * np.eye(spec.dim))
             mean = np.einsum("bij,bj->bi", inverse, moment)
             trace = np.trace(inverse, axis1=1, axis2=2).sum()

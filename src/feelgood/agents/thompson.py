@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.gibbs import GibbsPolicy, Law
+from feelgood.agents.gibbs import GibbsPolicy, Coefficients
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.settings import setting
@@ -107,8 +107,9 @@ class Thompson(GibbsPolicy):
 
     # ---- the target ---------------------------------------------------------------------
 
-    def energy(self, spec: Spec, law: Law) -> Energy:
+    def energy(self, spec: Spec, scales: Scales | None = None) -> Energy:
         """L for this problem, with the evaluator of the bonus that suits its layout."""
+        law = self.coefficients(spec, scales)
         return Energy(
             eta=law.eta,
             rho=law.rho,
@@ -131,11 +132,12 @@ class Thompson(GibbsPolicy):
         """Whether HMC takes its force from frozen arm choices."""
         return energy.bonus is not None and energy.quadratic and not self._short_moves()
 
-    def _regularisation(self, law: Law) -> Number:
+    def _regularisation(self, law: Coefficients) -> Number:
         """λ_reg of the preconditioner."""
         return law.rho / law.eta if self.lambda_reg is None else self.lambda_reg
 
-    def _tuning(self, state: ThompsonState, energy: Energy, law: Law) -> Tuning:
+    def _tuning(self, state: ThompsonState, energy: Energy) -> Tuning:
+        law = self.coefficients(state.spec, state.scales)
         step, curvature = self.step, None
         if self.schedule == "curvature":
             if self.preconditioned:
@@ -165,8 +167,8 @@ class Thompson(GibbsPolicy):
 
     def init(self, key: AnyKey, spec: Spec) -> ThompsonState:
         scales = self.first_scales(spec)
-        law = self.law(spec, scales)
-        energy = self.energy(spec, law)
+        law = self.coefficients(spec, scales)
+        energy = self.energy(spec, scales)
         theta = jnp.zeros((spec.dim, spec.blocks, *spec.lanes))
         if self.start == "normal":
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
@@ -202,7 +204,7 @@ class Thompson(GibbsPolicy):
         )
 
     def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
-        energy = self.energy(state.spec, self.law(state.spec, state.scales))
+        energy = self.energy(state.spec, state.scales)
         chain = state.chain
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.reserve(chain.memo, rounds))
@@ -210,9 +212,8 @@ class Thompson(GibbsPolicy):
 
     def draw(self, noise: AnyKey, state: ThompsonState) -> ThompsonState:
         """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
-        law = self.law(state.spec, state.scales)
-        energy = self.energy(state.spec, law)
-        tuning = self._tuning(state, energy, law)
+        energy = self.energy(state.spec, state.scales)
+        tuning = self._tuning(state, energy)
         frozen, mode = self._frozen(state, energy)
         target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
         chain, info = self._steps(noise, state, target, tuning)
@@ -251,7 +252,7 @@ class Thompson(GibbsPolicy):
     ) -> ThompsonState:
         x, block = models.played(state.spec, context, arm)
         chain, root, mode = state.chain, state.root, state.mode
-        energy = self.energy(state.spec, self.law(state.spec, state.scales))
+        energy = self.energy(state.spec, state.scales)
         seen = linear_reward(energy.likelihood, reward)
         data = state.data.add(context, x, block, arm, reward, seen)
         if energy.bonus is not None and data.rows is not None:
@@ -270,7 +271,7 @@ class Thompson(GibbsPolicy):
         if model is None or old is None:
             return state
         scales, renewed = model.learn(old, stats, state.data.count, reward)
-        law = self.law(state.spec, scales)
+        law = self.coefficients(state.spec, scales)
         root, mode, theta = state.root, state.mode, state.chain.theta
 
         def fresh(root: Array, ratio: Number) -> Array:
