@@ -12,7 +12,7 @@ from scipy import stats
 
 from feelgood import AGENTS, Policy, Spec
 from feelgood.numerics import chi_square as chi_square_module
-from feelgood.targets.scales import FIRST_NOISE, EM_STEPS, due
+from feelgood.targets.scales import EM_STEPS, FIRST_NOISE, due
 
 DISJOINT, SHARED = Spec(arms=3, dim=2), Spec(arms=4, dim=3, shared=True)
 SPECS = {"disjoint": DISJOINT, "shared": SHARED}

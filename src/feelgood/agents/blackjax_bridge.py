@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.agents.gibbs import GibbsPolicy, Coefficients
+from feelgood.agents.gibbs import Coefficients, GibbsPolicy
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.gibbs import GibbsPolicy, Coefficients
+from feelgood.agents.gibbs import Coefficients, GibbsPolicy
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.settings import setting
