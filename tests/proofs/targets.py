@@ -27,6 +27,8 @@ PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
 
 #: Temperature, weights and so on that are not 1, so that a factor left out shows.
+#: What is not said otherwise.
+PAPERS: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
 SETTINGS: dict[str, Any] = {
     "beta": 2.5,
     "eta": 0.8,
@@ -176,9 +178,10 @@ def formula_of(policy: Thompson, data: Problem, **fixed: float) -> Formula:
 
 
 def agent(name: str, **values: Any) -> Thompson:
-    """The agent of this name with those of the settings that it has."""
+    """The agent of this name with those of the settings that it has, in the paper's words."""
     entry = AGENTS[name]
-    policy = entry.build({n: v for n, v in values.items() if n in entry.settings})
+    given = {**PAPERS, **values}
+    policy = entry.build({n: v for n, v in given.items() if n in entry.settings})
     assert isinstance(policy, Thompson)
     return policy
 
