@@ -105,7 +105,9 @@ class BlackjaxThompson(Policy):
 
     kernel: str = eqx.field(static=True)
     bonus: FeelGood | None = None
-    beta: Number = setting(1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9)
+    beta: Number = setting(
+        1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9, tune=(0.1, 1e3)
+    )
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     step: Number = setting(0.5, "step size, in units of the curvature", above=0.0, high=1e3)

@@ -25,7 +25,9 @@ class LinTS(RidgePolicy):
     Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013.
     """
 
-    eta: Number = setting(1.0, "inverse temperature η of the posterior", above=0.0, high=1e9)
+    eta: Number = setting(
+        1.0, "inverse temperature η of the posterior", above=0.0, high=1e9, tune=(0.1, 1e3)
+    )
 
     def init(self, key: AnyKey, spec: Spec) -> RidgeState:
         state = super().init(key, spec)

@@ -66,7 +66,9 @@ class Thompson(Policy):
     bonus: FeelGood | None = None
     preconditioned: bool = eqx.field(static=True, default=False)
 
-    beta: Number = setting(1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9)
+    beta: Number = setting(
+        1.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e9, tune=(0.1, 1e3)
+    )
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.01, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     step: Number = setting(0.5, "step size, in the units of the schedule", above=0.0, high=1e6)
