@@ -30,6 +30,7 @@ from showdown import (
     posterior,
     published,
     questions,
+    searching,
 )
 from showdown.__main__ import app
 from showdown.book import Book
@@ -61,7 +62,8 @@ def test_the_pages_are_what_the_results_give() -> None:
     """Byte for byte; figures are drawn by the same command and only have to be there."""
     book = Book(Shelf(keeping.read(ROOT / "results")))
     folder = ROOT / "docs" / "results"
-    texts = pages.build(book, asking.read(ROOT / "results"))
+    found = ROOT / "results"
+    texts = pages.build(book, asking.read(found), searching.read(found))
     assert {file.name for file in folder.glob("*.md")} == set(texts)
     for name, text in texts.items():
         assert (folder / name).read_text() == text, f"{name}: run `make results`"
@@ -629,7 +631,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
     file = tmp_path / "mine.toml"
     file.write_text(text + "seeds = 10\n")
-    asked = asking.asked_by("mine", read_study(file).study)
+    asked = asking.asked_by("mine", read_study(file).study.cells)
     asking.write(tmp_path, asked)
     assert asking.read(tmp_path) == asked
     assert [a.seeds for a in asked] == [10] * 4

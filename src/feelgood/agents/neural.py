@@ -132,7 +132,9 @@ class TrainedPolicy(NeuralPolicy):
 
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
 
-    lr: Number = setting(0.05, "learning rate of the network", above=0.0, high=1e6)
+    lr: Number = setting(
+        0.05, "learning rate of the network", above=0.0, high=1e6, tune=(5e-3, 0.5)
+    )
     reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
 
     def explorer(self, network: Network) -> Any:

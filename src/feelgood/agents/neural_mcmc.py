@@ -62,11 +62,13 @@ class NeuralThompson(NeuralPolicy):
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
 
     beta: Number = setting(
-        30.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e12
+        30.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e12, tune=(1.0, 1e4)
     )
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.1, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
-    lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
+    lr: Number = setting(
+        0.05, "step size, in the units of the schedule", above=0.0, high=1e6, tune=(5e-3, 0.5)
+    )
     schedule: str = setting(
         "decay", "the step size falls as data come, or stays", choices=_SCHEDULES
     )

@@ -20,7 +20,9 @@ class FeelGood(eqx.Module):
     Zhang, "Feel-good Thompson sampling for contextual bandits and reinforcement learning", 2022.
     """
 
-    lam: Number = setting(0.1, "weight λ of the feel-good bonus", low=0.0, high=1e6)
+    lam: Number = setting(
+        0.1, "weight λ of the feel-good bonus", low=0.0, high=1e6, tune=(1e-3, 1.0)
+    )
     b: Number = setting(1000.0, "cap b of the feel-good bonus", above=0.0, high=1e9)
 
     #: Whether φ' takes the values 0 and 1 only.
