@@ -22,8 +22,8 @@ LAM_SCHEDULES = ("constant", "sqrt", "prior-mass")
 class Bonus(eqx.Module):
     """What an energy and its evaluators see: φ as a function of the best score, and the weights.
 
-    Round s, counted from 1, has the weight λ_s = strength · w_s, whatever the round of today is. A
-    weight is a function of the round's number and is stored nowhere.
+    Round s, counted from 1, has the weight λ_s = strength · w_s for ever, whatever round it is
+    today. So w_s is a function of the round's number alone.
     """
 
     @property
@@ -40,11 +40,6 @@ class Bonus(eqx.Module):
     @abstractmethod
     def hard(self) -> bool:
         """Whether w_s φ' takes the values 0 and 1 only."""
-
-    @property
-    @abstractmethod
-    def straight(self) -> bool:
-        """Whether φ is straight on both sides of a corner at b."""
 
     @abstractmethod
     def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -76,7 +71,8 @@ class FeelGood(Bonus):
     """The bonus λ_s φ(g) with φ(g) = min(b, g), or its smoothed form.
 
     g is the largest mean reward. Where rewards have a link, `bonus_on = "score"` takes the largest
-    score in its place, before the link: no mean reward is that large, and only the prior stops it.
+    score in its place. The pull of that does not fade as the mean comes near 1: with b out of
+    reach, only the prior stops it.
 
     Zhang, "Feel-good Thompson sampling for contextual bandits and reinforcement learning", 2022.
     """
@@ -114,10 +110,6 @@ class FeelGood(Bonus):
     @property
     def hard(self) -> bool:
         return not self.weighs_rounds
-
-    @property
-    def straight(self) -> bool:
-        return True
 
     def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
         """φ(g)."""
@@ -187,10 +179,6 @@ class MeanBonus(Bonus):
 
     @property
     def hard(self) -> bool:
-        return False
-
-    @property
-    def straight(self) -> bool:
         return False
 
     def phi(self, best: Float[Array, "..."]) -> Float[Array, "..."]:
