@@ -8,12 +8,12 @@ from feelgood.numerics.noise import round_noise
 
 def drawn(policy: Policy, spec: Spec, key: Any, state: Any) -> Any:
     """The state with new parameters."""
-    return policy.draw(round_noise(key, policy.noise(spec)).draw, state)
+    return policy.draw(round_noise(key, policy.needs(spec)).draw, state)
 
 
 def decide(policy: Policy, spec: Spec, key: Any, state: Any, context: Any) -> Any:
     """The arm that is played, and the state with the parameters that chose it."""
-    noise = round_noise(key, policy.noise(spec))
+    noise = round_noise(key, policy.needs(spec))
     state = policy.draw(noise.draw, state)
     return policy.choose(noise.choose, state, context), state
 

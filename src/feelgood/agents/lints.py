@@ -31,7 +31,7 @@ class LinTS(RidgePolicy):
         state = super().init(key, spec)
         return dataclasses.replace(state, theta=jnp.zeros_like(state.ridge.white))
 
-    def noise(self, spec: Spec) -> Needs:
+    def needs(self, spec: Spec) -> Needs:
         return Needs(draw=spec.parameters, choose=0)
 
     def draw(self, noise: Float[Array, "parameters *lanes"], state: RidgeState) -> RidgeState:

@@ -24,7 +24,7 @@ class LinUCB(RidgePolicy):
 
     alpha: Number = setting(1.0, "width α of the confidence bound", low=0.0, high=1e9)
 
-    def noise(self, spec: Spec) -> Needs:
+    def needs(self, spec: Spec) -> Needs:
         del spec
         return Needs(choose=0)
 

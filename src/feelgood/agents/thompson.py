@@ -148,7 +148,7 @@ class Thompson(Policy):
             matched=functools.partial(gibbs_matched, spec),
         )
 
-    def noise(self, spec: Spec) -> Needs:
+    def needs(self, spec: Spec) -> Needs:
         del spec
         return Needs(draw="key", choose=0)
 

@@ -120,7 +120,7 @@ def play_rounds(
     """Play all rounds."""
     spec = with_lanes(spec, lane_count)
     used = LaneKeys(keys=keys, settings=1) if lane_count else keys[0]
-    needs = policy.noise(spec)
+    needs = policy.needs(spec)
 
     def one_round(state: Any, seen: Any) -> Any:
         t, context, reward = seen

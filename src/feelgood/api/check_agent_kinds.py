@@ -56,7 +56,7 @@ class _Look:
 
     def everything(self) -> Findings:
         """All functions; after a wrong state or arm, nothing more is tried."""
-        needs = self.policy.noise(self.spec)
+        needs = self.policy.needs(self.spec)
         if not _are_needs(needs):
             yield (
                 f"noise {self.where} returns {shown(needs)}: use a Needs of 'key' or whole numbers."

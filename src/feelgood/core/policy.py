@@ -120,7 +120,7 @@ class Policy(eqx.Module):
         del rounds
         return state
 
-    def noise(self, spec: Spec) -> Needs:
+    def needs(self, spec: Spec) -> Needs:
         """The random numbers of a round; by default a key for `choose`, and one for `draw`.
 
         All settings of a sweep share them, so they depend on no number setting.

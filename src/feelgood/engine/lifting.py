@@ -117,8 +117,8 @@ class Lifted(Policy):
             lambda policy, s: policy.reserve(s, rounds), state, axes=(axes,), out=axes
         )
 
-    def noise(self, spec: Spec) -> Needs:
-        return self.one.noise(spec)
+    def needs(self, spec: Spec) -> Needs:
+        return self.one.needs(spec)
 
 
 def stack_settings(policies: Sequence[Policy]) -> tuple[Policy, tuple[bool, ...]]:

@@ -102,7 +102,7 @@ def chain_bytes(policy: Policy, spec: Spec, rounds: int) -> int:
 def draws_parameters(policy: Policy, spec: Spec) -> bool:
     """Whether an agent draws parameters, and shows them."""
     report = jax.eval_shape(lambda key: policy.report(policy.init(key, spec)), generator.key(0))
-    return policy.noise(spec).draw != 0 and report.parameters is not None
+    return policy.needs(spec).draw != 0 and report.parameters is not None
 
 
 def make_plan(
@@ -136,7 +136,7 @@ def make_plan(
         spec=laid_out(spec, layout),
         block=block,
         room_at_once=not grows,
-        needs=policy.noise(spec),
+        needs=policy.needs(spec),
         repeats_draws=draws_parameters(policy, spec) and not hints.exact_draws,
         layout_hint=hints.layout,
     )

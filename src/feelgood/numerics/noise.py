@@ -1,4 +1,4 @@
-"""The random numbers of a round, as `Policy.noise` asks for them."""
+"""The random numbers of a round, as `Policy.needs` asks for them."""
 
 from typing import Any, NamedTuple
 

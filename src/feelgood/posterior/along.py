@@ -51,7 +51,7 @@ class _Redrawer(eqx.Module):
         self, policy: Policy, keys: AnyKey, state: Any, t: Int[Array, ""]
     ) -> Float[Array, "draws parameters *lanes"]:
         own = fold_in(keys, t + AFTER_ALL_ROUNDS)
-        return repeated_draws(policy, policy.noise(self.spec), own, state, self.draws, 0)[0]
+        return repeated_draws(policy, policy.needs(self.spec), own, state, self.draws, 0)[0]
 
 
 def moments_of(seen: Stats) -> Moments:
@@ -117,7 +117,7 @@ class PosteriorWatch:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the values that `measure` returns."""
+        """Names of the values that `measure` returns."""
         return tuple(name + part for name in MEASURES for part in PARTS)
 
     def measure(
@@ -190,5 +190,5 @@ def require_some(agents: Iterable[str], measured: bool) -> None:
         named = ", ".join(dict.fromkeys(agents))
         raise FeelgoodError(
             f"no agent of this run ({named}) draws parameters of a linear model, so there is no "
-            "posterior to measure: add one such as lints or lmcts, or leave posterior_every out."
+            "posterior to measure: add lints or lmcts, or leave posterior_every out."
         )

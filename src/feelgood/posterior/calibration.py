@@ -55,7 +55,7 @@ class FromPrior(Testbed):
 
     @classmethod
     def of(cls, inner: Testbed, precision: float) -> "FromPrior":
-        """Of a precision as Python has it."""
+        """The testbed for a precision that is a Python number."""
         return cls(inner=inner, precision=jnp.asarray(precision, jnp.float32))
 
     @property
@@ -218,7 +218,7 @@ class _Ranker(eqx.Module):
     def __call__(
         self, policy: Policy, keys: AnyKey, state: Any, first: Int[Array, ""]
     ) -> Float[Array, "draws parameters lanes"]:
-        needs, count = policy.noise(self.spec), self.draws * self.thin
+        needs, count = policy.needs(self.spec), self.draws * self.thin
         _, state = repeated_draws(policy, needs, keys, state, self.burn, first)
         drawn, _ = repeated_draws(policy, needs, keys, state, count, first + self.burn)
         return drawn[self.thin - 1 :: self.thin]

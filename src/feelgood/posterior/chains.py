@@ -50,7 +50,7 @@ class _WholeRun(eqx.Module):
         self, policy: Policy, keys: Key[Array, "*lanes"], block: Block
     ) -> tuple[Int[Array, "rounds *lanes"], Playing]:
         used, rounds = lane_keys(keys), len(block.rewards)
-        needs = policy.noise(self.spec)
+        needs = policy.needs(self.spec)
         ahead = noise_ahead(keys.reshape(-1), needs, jnp.int32(0), rounds)
         if not keys.ndim:
             ahead = jax.tree.map(lambda x: x[..., 0], ahead)
@@ -75,8 +75,8 @@ class _Follower(Policy):
     def init(self, key: AnyKey, spec: Spec) -> tuple[Any, Int[Array, ""]]:
         return self.one.init(key, spec), jnp.zeros((), jnp.int32)
 
-    def noise(self, spec: Spec) -> Needs:
-        return self.one.noise(spec)._replace(choose=0) if self.live else Needs(choose=0)
+    def needs(self, spec: Spec) -> Needs:
+        return self.one.needs(spec)._replace(choose=0) if self.live else Needs(choose=0)
 
     def draw(self, noise: Any, state: tuple[Any, Int[Array, ""]]) -> tuple[Any, Int[Array, ""]]:
         return (self.one.draw(noise, state[0]), state[1]) if self.live else state
@@ -118,7 +118,7 @@ class _Learner(eqx.Module):
         follower = _Follower(policy, arms, self.live)
         _, playing = _WholeRun(self.spec)(follower, keys, log)
         state, _ = playing.state
-        needs, used = policy.noise(self.spec), lane_keys(keys)
+        needs, used = policy.needs(self.spec), lane_keys(keys)
         # The rounds of a live run have the folds from 1 on.
         first = 1 + (len(arms) if self.live else 0)
         state = repeated_draws(policy, needs, used, state, self.burn, first)[1]
@@ -139,7 +139,7 @@ def draws_linear_parameters(policy: Policy, spec: Spec) -> bool:
     """Whether an agent draws the parameters of a linear model for this problem."""
     report = jax.eval_shape(lambda key: policy.report(policy.init(key, spec)), generator.key(0))
     drawn = report.parameters
-    return policy.noise(spec).draw != 0 and drawn is not None and drawn.shape == (spec.parameters,)
+    return policy.needs(spec).draw != 0 and drawn is not None and drawn.shape == (spec.parameters,)
 
 
 @in_own_precision
