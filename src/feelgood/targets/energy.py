@@ -2,10 +2,9 @@
 
     L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ_s φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
 
-with ℓ the squared error (f − r)² or the Bernoulli negative log-likelihood, of which f_θ is the mean
-reward: the score, or μ(score). The target of every
-sampler is π ∝ exp(−βL). With the squared error the data term needs only Σ x xᵀ and Σ r x and
-costs the same in round 10 as in round 10⁶.
+with f_θ the mean reward, which is the score or μ(score), and ℓ the squared error (f − r)² or the
+Bernoulli negative log-likelihood. The target of every sampler is π ∝ exp(−βL). With the squared
+error the data term needs only Σ x xᵀ and Σ r x and costs the same in round 10 as in round 10⁶.
 
 Values of L are given up to a constant: as the difference from a fixed origin (where the round
 began), computed as such. In float32 the plain sums lose the digits that a Metropolis filter needs.
