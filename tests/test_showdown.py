@@ -16,6 +16,7 @@ from made_results import result
 from typer.testing import CliRunner
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.policy import AGENTS
 from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.paper.published_numbers import all_published
 from feelgood.report.chain_costs import chain_cost
@@ -26,6 +27,7 @@ from showdown import (
     effects,
     groups,
     keeping,
+    later_settings,
     pages,
     posterior,
     published,
@@ -53,6 +55,25 @@ def run(agent: str, values: Any, testbed: str = "linear-20", **settings: Any) ->
 
 def book_of(*runs: tuple[str, AgentResult]) -> Book:
     return Book(Shelf([Kept(r, (study,)) for study, r in runs]))
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings", "had"),
+    [
+        ("fglmcts", {"likelihood": "auto", "lam": 0.1}, "score"),
+        ("fglmcts", {"likelihood": "squared", "lam": 0.1}, "mean"),
+        ("neural-fglmcts", {"likelihood": "bernoulli", "lam": 0.1}, "score"),
+    ],
+)
+def test_kept_runs_have_what_stood_in_for_later_settings(
+    agent: str, settings: dict[str, Any], had: str
+) -> None:
+    """logistic-20 has Bernoulli rewards, and the bonus was on the score."""
+    text = json.dumps(settings)
+    found = json.loads(later_settings.with_later_settings("logistic-20", agent, text))
+    assert set(found) == set(AGENTS[agent].settings)
+    assert found | settings == found
+    assert (found["bonus_on"], found["lam_schedule"]) == (had, "constant")
 
 
 # What is committed ---------------------------------------------------------------------------
@@ -207,7 +228,8 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     (kept,) = keeping.read(tmp_path)
     back = kept.result
     assert (kept.studies, kept.numbers) == (("a", "b"), (3, 5))
-    assert (back.agent, back.settings, back.seeds) == (whole.agent, whole.settings, whole.seeds)
+    every = AGENTS[whole.agent].resolve(whole.settings)
+    assert (back.agent, back.settings, back.seeds) == (whole.agent, every, whole.seeds)
     np.testing.assert_array_equal(back.final_regret, whole.final_regret)
     np.testing.assert_array_equal(back.diverged_at, whole.diverged_at)
     assert len(back.curve_rounds) == keeping.POINTS

@@ -30,6 +30,8 @@ class Chunk(NamedTuple):
     arms: Int[Array, "... width"]
     rewards: Float[Array, "... width"]
     valid: Float[Array, "... width"]
+    #: Which rounds they are, counted from 0.
+    numbers: Int[Array, "... width"]
 
 
 class Rows(eqx.Module):
@@ -125,12 +127,14 @@ class Rows(eqx.Module):
 
         arms, rewards = take(self.arms), take(self.rewards)
         assert arms is not None and rewards is not None
+        numbers = start + jnp.arange(size)
         return Chunk(
             contexts=take(self.contexts),
             features=take(self._played()),
             arms=arms,
             rewards=rewards,
-            valid=(start + jnp.arange(size) < self.filled).astype(jnp.float32),
+            valid=(numbers < self.filled).astype(jnp.float32),
+            numbers=numbers,
         )
 
     def total(self, function: Callable[[Chunk, Any], Any], argument: Any) -> Any:
@@ -166,6 +170,7 @@ class Rows(eqx.Module):
             arms=arms,
             rewards=rewards,
             valid=valid,
+            numbers=first[..., None] + jnp.arange(valid.shape[-1]),
         )
 
 
