@@ -1,7 +1,7 @@
 """Break the mathematics on purpose: the proofs must notice.
 
-Each mutant changes one line of the library's own source and then meets a check of the proofs, the
-same function with the same random numbers, that the unbroken library passes.
+Each mutant changes one line of the library's own source, and a check of the proofs must fail on it.
+The unbroken library passes the same check with the same random numbers.
 """
 
 import dataclasses

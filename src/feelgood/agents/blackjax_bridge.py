@@ -1,7 +1,7 @@
 """Thompson sampling with any BlackJAX kernel: `blackjax:nuts`, `blackjax:mclmc`, `blackjax:barker`.
 
-A kernel fits if it has the usual pair `init(position, logdensity_fn, …)` and `build_kernel()`,
-and if every argument that its kernel needs is one that can be supplied here (see `SUPPLIED`).
+A kernel fits if it has the usual pair `init(position, logdensity_fn, …)` and `build_kernel()`.
+Every argument that it needs must be one that can be supplied here (see `SUPPLIED`).
 BlackJAX is imported when such an agent is named, not before.
 """
 
