@@ -21,8 +21,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
+from feelgood.targets import strips
 from feelgood.targets.evaluators import Evaluator, FullPass
-from feelgood.targets.history import Chunk, contract, played_scores, total_of
+from feelgood.targets.history import Chunk, Rows, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.observations import Data
 from feelgood.targets.random_batches import random_batch
@@ -95,6 +96,12 @@ class Energy(eqx.Module):
         value = total_of(self.loss(scores, chunk.rewards), chunk.valid)
         return value, contract(weights, chunk.features)
 
+    def total_loss(self, rows: Rows, theta: Theta) -> tuple[Value, Theta]:
+        """Σ ℓ and its gradient over all rounds (without η)."""
+        if strips.suits(rows):
+            return strips.total_by_strips(rows, theta, self.loss, self.loss_slope)
+        return rows.total(self.rows_loss, theta)
+
 
 class LinearModelTarget(Target):
     """L of a linear model bound to the data of one round."""
@@ -151,7 +158,7 @@ class LinearModelTarget(Target):
         if not self.energy.quadratic:
             rows = self.data.rows
             assert rows is not None
-            loss, slope = rows.total(self.energy.rows_loss, theta)
+            loss, slope = self.energy.total_loss(rows, theta)
             value, gradient = value + self.energy.eta * loss, gradient + self.energy.eta * slope
         return value, gradient
 

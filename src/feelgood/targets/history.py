@@ -114,7 +114,8 @@ class Rows(eqx.Module):
             spec=self.spec,
         )
 
-    def _played(self) -> Array | None:
+    def played_features(self) -> Float[Array, "dim ... room"] | None:
+        """What the played arms showed."""
         return self.features if self.spec.shared else self.contexts
 
     def slice(self, start: Int[Array, ""] | int, size: int) -> Chunk:
@@ -130,7 +131,7 @@ class Rows(eqx.Module):
         numbers = start + jnp.arange(size)
         return Chunk(
             contexts=take(self.contexts),
-            features=take(self._played()),
+            features=take(self.played_features()),
             arms=arms,
             rewards=rewards,
             valid=(numbers < self.filled).astype(jnp.float32),
@@ -166,7 +167,7 @@ class Rows(eqx.Module):
         assert arms is not None and rewards is not None
         return Chunk(
             contexts=take(self.contexts),
-            features=take(self._played()),
+            features=take(self.played_features()),
             arms=arms,
             rewards=rewards,
             valid=valid,
