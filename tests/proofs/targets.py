@@ -27,9 +27,9 @@ from feelgood.targets.sums import Stats
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
 
-#: Temperature, weights and so on that are not 1, so that a factor left out shows.
 #: What is not said otherwise.
 PAPERS: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
+#: Temperature, weights and so on that are not 1, so that a factor left out shows.
 SETTINGS: dict[str, Any] = {
     "beta": 2.5,
     "eta": 0.8,
