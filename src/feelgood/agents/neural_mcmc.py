@@ -236,5 +236,6 @@ AGENTS.add(
         doc="neural-[u|svrg][fg|sfg]{lmc|mala|hmc}ts",
         parse=_parse,
         names=NAMES,
+        family="Networks",
     )
 )
