@@ -25,9 +25,12 @@ from proofs.laws import (
     two_dimensional,
 )
 from proofs.levels import Check, rejects, require
+from proofs.rival_laws import member_checks, normal_checks, slope_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
+from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
 from feelgood.samplers.lmc import LMC
@@ -69,6 +72,20 @@ def cache(name: str) -> list[Check]:
 
 def batches(name: str) -> list[Check]:
     return svrg_sum_checks(name, shared=False, bernoulli=True)
+
+
+def widened(name: str) -> list[Check]:
+    return normal_checks(name, "disjoint", variance=2.0)
+
+
+def slopes(name: str) -> list[Check]:
+    assert name == "evill"
+    return slope_checks("shared, Bernoulli", rounds=40, temperature=1.0)
+
+
+def members(name: str) -> list[Check]:
+    assert name == "ensemble++"
+    return member_checks("disjoint", members=3)
 
 
 @functools.cache
@@ -249,6 +266,39 @@ MUTANTS = (
         "_renew(chain, target)",
         "chain",
         ((cache, "svrglmcts"),),
+    ),
+    Mutant(
+        "draws no wider than the posterior",
+        LaplaceTS,
+        "draw",
+        "jnp.sqrt(variance * self.widening(state.spec))",
+        "jnp.sqrt(variance)",
+        ((widened, "lints-inflated"),),
+    ),
+    Mutant(
+        "random slope left out",
+        sys.modules["feelgood.targets.logistic_fit"],
+        "descend",
+        "gradient = gradient + pull",
+        "pass",
+        ((slopes, "evill"),),
+    ),
+    Mutant(
+        "prior of an ensemble without a spread",
+        EnsemblePlusPlus,
+        "draw",
+        "jnp.sqrt(ratio) * state.start + state.seen",
+        "state.seen",
+        ((members, "ensemble++"),),
+    ),
+    Mutant(
+        "rewards of an ensemble without noise",
+        EnsemblePlusPlus,
+        "draw",
+        "noise[self.members :] / jnp.sqrt(1.0 * self.members)",
+        "0.0 * noise[self.members :]",
+        ((members, "ensemble++"),),
+        quick=0,
     ),
 )
 
