@@ -25,9 +25,13 @@ from proofs.laws import (
     two_dimensional,
 )
 from proofs.levels import Check, rejects, require
+from proofs.logistic_laws import gibbs_checks, normal_checks, variate_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents.laplace_ts import LaplaceTS
+from feelgood.agents.pg_ts import PolyaGammaTS
+from feelgood.numerics import polya_gamma
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
 from feelgood.samplers.lmc import LMC
@@ -69,6 +73,18 @@ def cache(name: str) -> list[Check]:
 
 def batches(name: str) -> list[Check]:
     return svrg_sum_checks(name, shared=False, bernoulli=True)
+
+
+def variates(name: str) -> list[Check]:
+    return variate_checks(2.0, f"mutant, {name}")
+
+
+def gibbs(name: str) -> list[Check]:
+    return gibbs_checks(f"mutant, {name}", shared=True)
+
+
+def laplace(name: str) -> list[Check]:
+    return normal_checks(two_dimensional(shared=False, bernoulli=True), f"mutant, {name}")
 
 
 @functools.cache
@@ -249,6 +265,30 @@ MUTANTS = (
         "_renew(chain, target)",
         "chain",
         ((cache, "svrglmcts"),),
+    ),
+    Mutant(
+        "Pólya–Gamma candidates taken without their tilt",
+        polya_gamma,
+        "_candidate",
+        "jnp.exp(-0.5 * z * z * x)",
+        "1.0",
+        ((variates, "pg-ts"), (gibbs, "pg-ts")),
+    ),
+    Mutant(
+        "Gibbs steps that take r for r − ½",
+        PolyaGammaTS,
+        "refit",
+        "(reward - 0.5) * x",
+        "reward * x",
+        ((gibbs, "pg-ts"),),
+    ),
+    Mutant(
+        "Laplace draws without the temperature",
+        LaplaceTS,
+        "draw",
+        "variance * self.temperature",
+        "variance",
+        ((laplace, "laplace-ts"),),
     ),
 )
 

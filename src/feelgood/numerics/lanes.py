@@ -57,6 +57,15 @@ def uniform(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
     return _draw(key, lambda k: jax.random.uniform(k, (count,)))
 
 
+def uniform_rows(key: AnyKey, count: int) -> Float[Array, "*lanes count"]:
+    """`count` uniforms in [0, 1) per chain, chains first. The first of many are those of few."""
+    if isinstance(key, LaneKeys):
+        return jnp.concatenate([uniform_rows(key.keys, count)] * key.settings)
+    if key.ndim == 0:
+        return jax.random.uniform(key, (count,))
+    return jax.vmap(lambda k: jax.random.uniform(k, (count,)))(key)
+
+
 def randint(key: AnyKey, count: int, maxval: Int[Array, ""] | int) -> Int[Array, "count *lanes"]:
     """`count` integers in [0, maxval) per chain."""
     return _draw(key, lambda k: jax.random.randint(k, (count,), 0, maxval))
