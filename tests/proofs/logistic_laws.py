@@ -1,4 +1,4 @@
-"""The laws of the agents that know a logistic posterior otherwise than by a kernel.
+"""The laws of the agents that know a posterior otherwise than by a ridge or by a kernel.
 
 The checks are functions, so that the mutants meet exactly what the library meets.
 """
@@ -13,9 +13,9 @@ import numpy as np
 from proofs import levels
 from proofs.laws import quadrature, two_dimensional
 from proofs.levels import Check
-from proofs.targets import Formula, Problem, flat, quick_jit, unflat, with_lanes
+from proofs.targets import Formula, Problem, flat, problem, quick_jit, unflat, with_lanes
 
-from feelgood import AGENTS
+from feelgood import AGENTS, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.polya_gamma import polya_gamma
 
@@ -141,3 +141,40 @@ def normal_checks(data: Problem, label: str, temperature: float = 0.6) -> list[C
     draw = jax.jit(jax.vmap(lambda z: policy.draw(z, state).theta))
     samples = flat(jnp.moveaxis(draw(noise)[..., 0], 0, -1))
     return levels.law_is_normal(label, samples, flat(mean)[0], covariance.reshape(size, size))
+
+
+def settled(policy: Any, state: Any, draws: int) -> Any:
+    """The state after so many draws without new data."""
+    amount, chains = policy.needs(state.spec).draw, state.theta.shape[-1]
+
+    @quick_jit
+    def run(policy: Any, state: Any, keys: Any) -> Any:
+        def one(state: Any, key: Any) -> Any:
+            return policy.draw(jax.random.normal(key, (amount, chains)), state), None
+
+        return jax.lax.scan(one, state, keys)[0]
+
+    return run(policy, state, jax.random.split(levels.key_for("settled"), draws))
+
+
+def variational_checks(shared: bool, told: dict[str, float], label: str) -> list[Check]:
+    """vits on a linear model: mean, covariance and draws of N(V⁻¹b, σ²τV⁻¹)."""
+    data = problem(Spec(arms=2, dim=3, shared=shared), 40)
+    values = {**told, "temperature": 0.6}
+    policy, exact = (AGENTS[name].build(values) for name in ("vits", "laplace-ts"))
+    state = settled(policy, taught(policy, data, CHAINS // 4), 100)
+    mean, lower, variance = (np.asarray(x) for x in exact.estimate(taught(exact, data, 1)))
+    dim, blocks, size = data.spec.dim, data.spec.blocks, data.spec.parameters
+    covariance = np.zeros((dim, blocks, dim, blocks))
+    checks = [levels.close(f"{label}, mean", flat(state.law.mean)[0], flat(mean)[0], 1e-3)]
+    for a in range(blocks):
+        factor = lower[:, :, a, 0].astype(np.float64)
+        precision = factor @ factor.T / (0.6 * variance[0])
+        covariance[:, a, :, a] = np.linalg.inv(precision)
+        root, inverse = (np.asarray(x, np.float64)[:, :, a, 0] for x in state.law[1:])
+        checks += [
+            levels.close(f"{label}, covariance", root @ root.T @ precision, np.eye(dim), 1e-3),
+            levels.close(f"{label}, inverse", inverse @ root, np.eye(dim), 1e-3),
+        ]
+    whole = covariance.reshape(size, size)
+    return checks + levels.law_is_normal(label, flat(state.theta), flat(mean)[0], whole)

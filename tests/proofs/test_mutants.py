@@ -25,10 +25,16 @@ from proofs.laws import (
     two_dimensional,
 )
 from proofs.levels import Check, rejects, require
-from proofs.logistic_laws import gibbs_checks, normal_checks, variate_checks
+from proofs.logistic_laws import (
+    gibbs_checks,
+    normal_checks,
+    variate_checks,
+    variational_checks,
+)
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents import vits
 from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.pg_ts import PolyaGammaTS
 from feelgood.numerics import polya_gamma
@@ -85,6 +91,10 @@ def gibbs(name: str) -> list[Check]:
 
 def laplace(name: str) -> list[Check]:
     return normal_checks(two_dimensional(shared=False, bernoulli=True), f"mutant, {name}")
+
+
+def variational(name: str) -> list[Check]:
+    return variational_checks(shared=False, told={}, label=f"mutant, {name}")
 
 
 @functools.cache
@@ -289,6 +299,14 @@ MUTANTS = (
         "variance * self.temperature",
         "variance",
         ((laplace, "laplace-ts"),),
+    ),
+    Mutant(
+        "a flow of covariances without its entropy's factor",
+        vits,
+        "flow",
+        "h * (curvature - precision)",
+        "h * (curvature - 0.9 * precision)",
+        ((variational, "vits"),),
     ),
 )
 

@@ -99,6 +99,18 @@ def matvec(
     return total
 
 
+def matmul(
+    left: Float[Array, "rows inner ..."], right: Float[Array, "inner columns ..."]
+) -> Float[Array, "rows columns ..."]:
+    """A B, written out unless it is long."""
+    if right.shape[0] > WRITTEN_OUT_ARMS:
+        return jnp.einsum("ij...,jk...->ik...", left, right, precision=lax.Precision.HIGHEST)
+    total = outer(left[:, 0], right[0])
+    for j in range(1, right.shape[0]):
+        total = total + outer(left[:, j], right[j])
+    return total
+
+
 def outer(a: Float[Array, "dim ..."], b: Float[Array, "dim ..."]) -> Float[Array, "dim dim ..."]:
     """a bᵀ, stored as [i, j, ...]."""
     return a[:, None] * b[None, :]

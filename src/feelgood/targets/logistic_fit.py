@@ -102,6 +102,18 @@ def hessian(rows: Rows, precision: Number, theta: Theta) -> Float[Array, "dim di
     return plus_identity(rows.total(of_chunk, theta), precision)
 
 
+def gradient(rows: Rows, precision: Number, theta: Theta) -> Theta:
+    """∇L(θ), by one pass over the past."""
+
+    def of_chunk(chunk: Chunk, theta: Theta) -> Theta:
+        assert chunk.features is not None
+        scores, block = played_scores(rows.spec, theta, chunk.features, chunk.arms)
+        slopes = residual(scores, chunk.rewards) * chunk.valid
+        return contract(block * slopes, chunk.features)
+
+    return rows.total(of_chunk, theta) + precision * theta
+
+
 def descend(
     rows: Rows,
     precision: Number,
