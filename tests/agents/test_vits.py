@@ -45,8 +45,8 @@ def nearest_normal(x: np.ndarray, r: np.ndarray, precision: float) -> tuple[floa
 def test_the_law_of_a_logistic_model_is_the_nearest_normal() -> None:
     """E ∇U = 0 and (BBᵀ)⁻¹ = E ∇²U, on average over many chains, with small steps.
 
-    The curvature is a fifth of its bound, so a step of 0.05 forgets in 100 draws, of which there are
-    2,000. It leaves a bias of about 0.01, which is within the tolerances of 0.03. The law of
+    The curvature is a fifth of its bound, so a step of 0.05 forgets in 100 draws, of which there
+    are 2,000. It leaves a bias of about 0.01, which is within the tolerances of 0.03. The law of
     Laplace is farther away than that.
     """
     data = problem(Spec(arms=2, dim=1, rewards="bernoulli"), 8)
