@@ -14,7 +14,7 @@ from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models
 
 
-@AGENTS.register("laplace-ts")
+@AGENTS.register("laplace-ts", family="Thompson sampling from a formula")
 class LaplaceTS(EstimatePolicy):
     """Thompson sampling with Laplace's approximation of a logistic model's posterior.
 

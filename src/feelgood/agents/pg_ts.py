@@ -26,7 +26,7 @@ class GibbsChain(NamedTuple):
     pull: Theta
 
 
-@AGENTS.register("pg-ts")
+@AGENTS.register("pg-ts", family="Thompson sampling from a formula")
 class PolyaGammaTS(LaplaceTS):
     """Thompson sampling with a Gibbs sampler of a logistic model's exact posterior.
 

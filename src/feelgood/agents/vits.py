@@ -83,7 +83,7 @@ def flow(
     return lax.scan(one, law, over)[0]
 
 
-@AGENTS.register("vits")
+@AGENTS.register("vits", family="Thompson sampling from a formula")
 class VITS(EstimatePolicy):
     """Thompson sampling from the normal law that is nearest to the posterior.
 
