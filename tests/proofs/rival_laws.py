@@ -27,7 +27,7 @@ def draws_of(seen: Taught, label: str, count: int = DRAWS) -> np.ndarray:
     return np.stack([theta_of(theta) for theta in np.asarray(thetas)])
 
 
-def normal_checks(agent: str, problem: str, variance: float = 1.0, **settings: Any) -> list[Check]:
+def wide_checks(agent: str, problem: str, variance: float = 1.0, **settings: Any) -> list[Check]:
     """Draws are N(θ̂, variance · H⁻¹) with the posterior's own θ̂ and H, noise and prior told."""
     seen = taught(agent, SPECS[problem], noise=NOISE, prior=PRIOR, **settings)
     label = f"{agent}, {problem}, {settings}"

@@ -1,7 +1,7 @@
 """Break the mathematics on purpose: the proofs must notice.
 
-Each mutant changes one line of the library's own source and then meets a check of the proofs, the
-same function with the same random numbers, that the unbroken library passes.
+Each mutant changes one line of the library's own source, and a check of the proofs must fail on it.
+The unbroken library passes the same check with the same random numbers.
 """
 
 import dataclasses
@@ -24,13 +24,26 @@ from proofs.laws import (
     stationarity_checks,
     two_dimensional,
 )
+from proofs.learned import chi_square_checks, scale_checks, student_checks
 from proofs.levels import Check, rejects, require
-from proofs.rival_laws import member_checks, normal_checks, slope_checks
+from proofs.logistic_laws import (
+    gibbs_checks,
+    normal_checks,
+    variate_checks,
+    variational_checks,
+)
+from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents import vits
 from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
 from feelgood.agents.laplace_ts import LaplaceTS
+from feelgood.agents.lints import LinTS
+from feelgood.agents.pg_ts import PolyaGammaTS
+from feelgood.agents.ridge import ModelRidgePolicy
+from feelgood.numerics import chi_square as chi_square_module
+from feelgood.numerics import polya_gamma
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
 from feelgood.samplers.lmc import LMC
@@ -41,6 +54,7 @@ from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
+from feelgood.targets.scales import ScaleModel
 
 DATA = problem(Spec(arms=2, dim=3), 40)
 
@@ -75,7 +89,7 @@ def batches(name: str) -> list[Check]:
 
 
 def widened(name: str) -> list[Check]:
-    return normal_checks(name, "disjoint", variance=2.0)
+    return wide_checks(name, "disjoint", variance=2.0)
 
 
 def slopes(name: str) -> list[Check]:
@@ -86,6 +100,22 @@ def slopes(name: str) -> list[Check]:
 def members(name: str) -> list[Check]:
     assert name == "ensemble++"
     return member_checks("disjoint", members=3)
+
+
+def variates(name: str) -> list[Check]:
+    return variate_checks(2.0, f"mutant, {name}")
+
+
+def gibbs(name: str) -> list[Check]:
+    return gibbs_checks(f"mutant, {name}", shared=True)
+
+
+def laplace(name: str) -> list[Check]:
+    return normal_checks(two_dimensional(shared=False, bernoulli=True), f"mutant, {name}")
+
+
+def variational(name: str) -> list[Check]:
+    return variational_checks(shared=False, told={}, label=f"mutant, {name}")
 
 
 @functools.cache
@@ -268,14 +298,6 @@ MUTANTS = (
         ((cache, "svrglmcts"),),
     ),
     Mutant(
-        "draws no wider than the posterior",
-        LaplaceTS,
-        "draw",
-        "jnp.sqrt(variance * self.widening(state.spec))",
-        "jnp.sqrt(variance)",
-        ((widened, "lints-inflated"),),
-    ),
-    Mutant(
         "random slope left out",
         sys.modules["feelgood.targets.logistic_fit"],
         "descend",
@@ -299,6 +321,103 @@ MUTANTS = (
         "0.0 * noise[self.members :]",
         ((members, "ensemble++"),),
         quick=0,
+    ),
+    Mutant(
+        "Pólya–Gamma candidates taken without their tilt",
+        polya_gamma,
+        "_candidate",
+        "jnp.exp(-0.5 * z * z * x)",
+        "1.0",
+        ((variates, "pg-ts"), (gibbs, "pg-ts")),
+    ),
+    Mutant(
+        "Gibbs steps that take r for r − ½",
+        PolyaGammaTS,
+        "refit",
+        "(reward - 0.5) * x",
+        "reward * x",
+        ((gibbs, "pg-ts"),),
+    ),
+    Mutant(
+        "Laplace draws without the temperature",
+        LaplaceTS,
+        "draw",
+        "variance * self.widening(state.spec)",
+        "variance",
+        ((laplace, "laplace-ts"), (widened, "lints-inflated")),
+        quick=2,
+    ),
+    Mutant(
+        "a flow of covariances without its entropy's factor",
+        vits,
+        "flow",
+        "h * (curvature - precision)",
+        "h * (curvature - 0.9 * precision)",
+        ((variational, "vits"),),
+    ),
+    Mutant(
+        "noise of every draw its mean and not a draw",
+        LinTS,
+        "draw",
+        "chi_square(noise[state.spec.parameters :], freedom)",
+        "freedom",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "temperature times the deviation and not the variance",
+        LinTS,
+        "draw",
+        "precision / self.temperature",
+        "precision / self.temperature**2",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "noise from the rewards and not from what is left of them",
+        ModelRidgePolicy,
+        "noise_law",
+        "squares - jnp.sum(white**2, axis=(0, 1))",
+        "squares",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "a degree of freedom too few",
+        ModelRidgePolicy,
+        "noise_law",
+        "1.0 * state.count",
+        "state.count - 1.0",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "the spread of the posterior left out of the prior's scale",
+        ScaleModel,
+        "_estimate",
+        "length2 + spread + signal",
+        "length2 + signal",
+        ((scale_checks, "lints"), (scale_checks, "lmcts")),
+    ),
+    Mutant(
+        "the effective parameters left out of the noise",
+        ScaleModel,
+        "_estimate",
+        "residual + noise * (parameters - ratio * trace)",
+        "residual",
+        ((scale_checks, "lints"), (scale_checks, "lmcts")),
+    ),
+    Mutant(
+        "χ² without the boost for few degrees of freedom",
+        chi_square_module,
+        "chi_square",
+        "jnp.where(boost, jnp.exp(2.0 * log_u[0] / freedom), 1.0)",
+        "1.0",
+        ((chi_square_checks, "1"),),
+    ),
+    Mutant(
+        "χ² candidates that are never refused",
+        chi_square_module,
+        "chi_square",
+        "jnp.where(taken[i], v[i], chosen)",
+        "v[i]",
+        ((chi_square_checks, "1"),),
     ),
 )
 

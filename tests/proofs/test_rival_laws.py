@@ -2,25 +2,23 @@
 
 import pytest
 from proofs.levels import require
-from proofs.rival_laws import ensemble_checks, member_checks, normal_checks, slope_checks
+from proofs.rival_laws import ensemble_checks, member_checks, slope_checks, wide_checks
 
 
 @pytest.mark.parametrize(("problem", "dim"), [("disjoint", 2), ("shared", 3)])
 def test_inflated_draws_are_as_much_wider_as_they_say(problem: str, dim: int) -> None:
     """By √d of the contexts' dimension; by a factor that is told, and times the temperature."""
-    require(normal_checks("lints-inflated", problem, variance=dim))
-    require(
-        normal_checks("lints-inflated", problem, variance=9 / 4, inflation=3.0, temperature=0.25)
-    )
+    require(wide_checks("lints-inflated", problem, variance=dim))
+    require(wide_checks("lints-inflated", problem, variance=9 / 4, inflation=3.0, temperature=0.25))
 
 
 @pytest.mark.parametrize("problem", ["disjoint", "shared"])
 def test_without_inflation_and_with_normal_rewards_it_is_linear_thompson_sampling(
     problem: str,
 ) -> None:
-    require(normal_checks("lints-inflated", problem, inflation=1.0))
-    require(normal_checks("evill", problem))
-    require(normal_checks("lints", problem))
+    require(wide_checks("lints-inflated", problem, inflation=1.0))
+    require(wide_checks("evill", problem))
+    require(wide_checks("lints", problem))
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,9 @@ class NeuralPolicy(Policy):
         64, "rounds per mini-batch, drawn uniformly; 0: the whole history", low=0, high=1_000_000
     )
     updates: int = setting(20, "inner steps when the network learns", low=1, high=100_000)
-    update_every: int = setting(1, "rounds from one learning to the next", low=1, high=1_000_000)
+    update_every: int = setting(
+        1, "the network learns once in so many rounds", low=1, high=1_000_000
+    )
 
     # ---- the network --------------------------------------------------------------------
 

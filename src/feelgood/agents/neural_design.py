@@ -16,8 +16,8 @@ DESIGNS = ("diagonal", "last-layer")
 class DesignPolicy(TrainedPolicy):
     """The variance of f in each arm, σ² = reg · ν · gᵀU⁻¹g with U = reg I + Σ g gᵀ.
 
-    g is ∇f of the played arm when it was played, and U is its diagonal; or g is the last hidden
-    layer alone, and U is the full matrix.
+    With `design = "diagonal"`, g is ∇f of the played arm at the time of its play, and only the
+    diagonal of U is kept. With `design = "last-layer"`, g is the last hidden layer, and U is full.
     """
 
     nu: Number = setting(0.1, "scale ν of the variance", low=0.0, high=1e9)

@@ -67,7 +67,9 @@ class NeuralThompson(NeuralPolicy):
     eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
     rho: Number = setting(0.1, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
     lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
-    schedule: str = setting("decay", "step that falls as data come, or stays", choices=_SCHEDULES)
+    schedule: str = setting(
+        "decay", "the step size falls as data come, or stays", choices=_SCHEDULES
+    )
 
     def __check_init__(self) -> None:
         name = type(self.kernel).__name__

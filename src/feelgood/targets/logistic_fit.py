@@ -72,23 +72,46 @@ def logistic_slope(score: Float[Array, "..."]) -> Float[Array, "..."]:
     return below / (1.0 + below) ** 2
 
 
+def weighted_gram(
+    weights: Float[Array, "blocks *lanes width"], x: Float[Array, "dim *lanes width"]
+) -> Float[Array, "dim dim blocks *lanes"]:
+    """Σ over rounds of weight × x xᵀ, one block after the other."""
+
+    def of_block(weight: Array) -> Array:
+        return jnp.einsum("d...t,e...t->de...", weight * x, x, precision=lax.Precision.HIGHEST)
+
+    return jnp.moveaxis(lax.map(of_block, weights), 0, 2)
+
+
+def plus_identity(
+    matrix: Float[Array, "dim dim blocks *lanes"], scale: Number
+) -> Float[Array, "dim dim blocks *lanes"]:
+    """A + scale · I of every block."""
+    eye = jnp.eye(len(matrix)).reshape(len(matrix), len(matrix), *([1] * (matrix.ndim - 2)))
+    return matrix + scale * eye
+
+
 def hessian(rows: Rows, precision: Number, theta: Theta) -> Float[Array, "dim dim blocks *lanes"]:
     """H(θ) of every block, by one pass over the past."""
 
     def of_chunk(chunk: Chunk, theta: Theta) -> Array:
         assert chunk.features is not None
-        x = chunk.features
-        scores, block = played_scores(rows.spec, theta, x, chunk.arms)
-        weights = block * (logistic_slope(scores) * chunk.valid)
+        scores, block = played_scores(rows.spec, theta, chunk.features, chunk.arms)
+        return weighted_gram(block * (logistic_slope(scores) * chunk.valid), chunk.features)
 
-        def of_block(weight: Array) -> Array:
-            return jnp.einsum("d...t,e...t->de...", weight * x, x, precision=lax.Precision.HIGHEST)
+    return plus_identity(rows.total(of_chunk, theta), precision)
 
-        return jnp.moveaxis(lax.map(of_block, weights), 0, 2)
 
-    dim = theta.shape[0]
-    eye = jnp.eye(dim).reshape(dim, dim, *([1] * (theta.ndim - 1)))
-    return rows.total(of_chunk, theta) + precision * eye
+def gradient(rows: Rows, precision: Number, theta: Theta) -> Theta:
+    """∇L(θ), by one pass over the past."""
+
+    def of_chunk(chunk: Chunk, theta: Theta) -> Theta:
+        assert chunk.features is not None
+        scores, block = played_scores(rows.spec, theta, chunk.features, chunk.arms)
+        slopes = residual(scores, chunk.rewards) * chunk.valid
+        return contract(block * slopes, chunk.features)
+
+    return rows.total(of_chunk, theta) + precision * theta
 
 
 def descend(
