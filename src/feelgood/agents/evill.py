@@ -1,6 +1,7 @@
 """Exploration by a loss with a random slope."""
 
 import dataclasses
+import math
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -11,10 +12,12 @@ from feelgood.core.policy import AGENTS, Hints
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.targets import logistic_fit
+from feelgood.targets.logistic_fit import Effort
 
-#: Steps of Newton's method with one matrix: with that of an estimate nearby, each one leaves less
-#: than a third of the error.
-_STEPS = 4
+#: A draw is so far from θ̂ that its own matrix would be another one, but that of θ̂ serves as well:
+#: most steps leave less than a third of the error. The last one moves no past logit by more than
+#: 0.01, else the matrix is made anew.
+_EFFORT = Effort(steps=6, drift=math.inf, reach=0.01)
 
 
 @AGENTS.register("evill", family="Thompson sampling by perturbation")
@@ -40,9 +43,7 @@ class Evill(LaplaceTS):
         normal = jnp.sqrt(self.widening(state.spec)) * noise.reshape(fit.theta.shape)
         pull = lanes.matvec(fit.lower, normal)
         nowhere = jnp.zeros(state.spec.lanes, bool)
-        found = logistic_fit.follow(
-            state.rows, self.precision(state), fit, nowhere, pull=pull, steps=_STEPS
-        )
+        found = logistic_fit.follow(state.rows, self.precision(state), fit, nowhere, pull, _EFFORT)
         return dataclasses.replace(state, theta=found.theta)
 
     def hints(self, spec: Spec) -> Hints:

@@ -27,12 +27,20 @@ from feelgood.targets.sums import Theta, Value
 
 #: How far a past score may be from its value at the anchor, and how far the last step may move it.
 DRIFT, _REACH = 0.25, 0.05
-#: Steps of Newton's method with one matrix.
-_STEPS = 2
 #: How often per round the matrix is made anew at most: a few times with usual rewards and priors.
 #: With logits of a standard deviation s‖x‖ beyond some hundreds, and rewards that are nearly
 #: separable, θ̂ may lag behind for some rounds.
 _RENEWALS = 100
+
+
+class Effort(NamedTuple):
+    """When the matrix of Newton's method is made anew, which costs as much as many steps."""
+
+    #: Steps with one matrix.
+    steps: int = 2
+    #: How far a past score may be from its value at the anchor, and how far the last step moves it.
+    drift: float = DRIFT
+    reach: float = _REACH
 
 
 class Fit(NamedTuple):
@@ -119,13 +127,13 @@ def descend(
     precision: Number,
     fit: Fit,
     pull: Theta | None = None,
-    steps: int = _STEPS,
+    effort: Effort = Effort(),  # noqa: B008  (nobody writes to it)
 ) -> tuple[Theta, Value]:
     """Steps of Newton's method from θ̂ towards argmin L(θ) + pull·θ.
 
     The second value is above 1 where the matrix must be made anew: a past score has moved by more
-    than `DRIFT` from the anchor, or by more than `_REACH` in the last step. All steps are one pass
-    over the past: scores are moved along with θ.
+    than `effort` allows, from the anchor or in the last step. All steps are one pass over the past:
+    scores are moved along with θ.
     """
 
     def of_chunk(chunk: Chunk, fit: Fit) -> tuple[Theta, Value]:
@@ -138,7 +146,7 @@ def descend(
         theta = fit.theta
         scores, block = played_scores(rows.spec, theta, x, chunk.arms)
         length = jnp.zeros(scores.shape[:-1])
-        for _ in range(steps):
+        for _ in range(effort.steps):
             slopes = residual(scores, chunk.rewards) * chunk.valid
             gradient = contract(block * slopes, x) + precision * theta
             if pull is not None:
@@ -149,7 +157,7 @@ def descend(
             share = jnp.where(length > 1e-6, jnp.log1p(length) / length, 1.0)
             theta, scores = theta - share * step, scores - share[..., None] * along
         away, _ = played_scores(rows.spec, theta - fit.anchor, x, chunk.arms)
-        return theta, jnp.maximum(largest(away) / DRIFT, length / _REACH)
+        return theta, jnp.maximum(largest(away) / effort.drift, length / effort.reach)
 
     return rows.total(of_chunk, fit)
 
@@ -160,13 +168,13 @@ def follow(
     fit: Fit,
     anew: Bool[Array, "*lanes"],
     pull: Theta | None = None,
-    steps: int = _STEPS,
+    effort: Effort = Effort(),  # noqa: B008  (nobody writes to it)
 ) -> Fit:
     """argmin L(θ) + pull·θ, from a minimum nearby: that of one row less, or that without `pull`.
 
     `anew` says where the matrix must be made anew first, as after a change of the prior.
     """
-    theta, excess = descend(rows, precision, fit, pull, steps)
+    theta, excess = descend(rows, precision, fit, pull, effort)
     fit = fit._replace(theta=jnp.where(anew, fit.theta, theta))
     start = (fit, anew | (excess > 1.0), jnp.zeros((), jnp.int32))
 
@@ -174,7 +182,7 @@ def follow(
         old, where, turn = carry
         lower = lanes.cholesky(hessian(rows, precision, old.theta))
         new = Fit(theta=old.theta, anchor=old.theta, lower=lower)
-        theta, excess = descend(rows, precision, new, pull, steps)
+        theta, excess = descend(rows, precision, new, pull, effort)
         new = new._replace(theta=theta)
         fit = jax.tree.map(lambda a, b: jnp.where(where, a, b), new, old)
         return fit, where & (excess > 1.0), turn + 1
