@@ -34,7 +34,11 @@ class ModelPolicy(Policy):
         open_word="learned",
     )
     temperature: Number = setting(
-        1.0, "temperature: 1 draws from the posterior, less is greedier", above=0.0, high=1e9
+        1.0,
+        "temperature: 1 draws from the posterior, less is greedier",
+        above=0.0,
+        high=1e9,
+        tune=(0.01, 10.0),
     )
 
     def __check_init__(self) -> None:
