@@ -32,10 +32,12 @@ from proofs.logistic_laws import (
     variate_checks,
     variational_checks,
 )
+from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
 from feelgood.agents import vits
+from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
 from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.lints import LinTS
 from feelgood.agents.pg_ts import PolyaGammaTS
@@ -108,6 +110,20 @@ def scheduled(name: str) -> list[Check]:
 
 def batches(name: str) -> list[Check]:
     return svrg_sum_checks(name, shared=False, bernoulli=True)
+
+
+def widened(name: str) -> list[Check]:
+    return wide_checks(name, "disjoint", variance=2.0)
+
+
+def slopes(name: str) -> list[Check]:
+    assert name == "evill"
+    return slope_checks("shared, Bernoulli", rounds=40, temperature=1.0)
+
+
+def members(name: str) -> list[Check]:
+    assert name == "ensemble++"
+    return member_checks("disjoint", members=3)
 
 
 def variates(name: str) -> list[Check]:
@@ -362,6 +378,31 @@ MUTANTS = (
         ((cache, "svrglmcts"),),
     ),
     Mutant(
+        "random slope left out",
+        sys.modules["feelgood.targets.logistic_fit"],
+        "descend",
+        "gradient = gradient + pull",
+        "pass",
+        ((slopes, "evill"),),
+    ),
+    Mutant(
+        "prior of an ensemble without a spread",
+        EnsemblePlusPlus,
+        "draw",
+        "jnp.sqrt(ratio) * state.start + state.seen",
+        "state.seen",
+        ((members, "ensemble++"),),
+    ),
+    Mutant(
+        "rewards of an ensemble without noise",
+        EnsemblePlusPlus,
+        "draw",
+        "noise[self.members :] / jnp.sqrt(1.0 * self.members)",
+        "0.0 * noise[self.members :]",
+        ((members, "ensemble++"),),
+        quick=0,
+    ),
+    Mutant(
         "Pólya–Gamma candidates taken without their tilt",
         polya_gamma,
         "_candidate",
@@ -381,9 +422,10 @@ MUTANTS = (
         "Laplace draws without the temperature",
         LaplaceTS,
         "draw",
-        "variance * self.temperature",
+        "variance * self.widening(state.spec)",
         "variance",
-        ((laplace, "laplace-ts"),),
+        ((laplace, "laplace-ts"), (widened, "lints-inflated")),
+        quick=2,
     ),
     Mutant(
         "a flow of covariances without its entropy's factor",

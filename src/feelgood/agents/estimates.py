@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from feelgood.agents.model_settings import ModelPolicy
+from feelgood.agents.model_settings import BeliefPolicy, ModelPolicy
 from feelgood.agents.ridge import Learned, RidgeAgent, RidgeState
 from feelgood.core.policy import Hints, Report
 from feelgood.core.settings import setting
@@ -55,7 +55,7 @@ class FittedState(eqx.Module):
 EstimateState = RidgeState | FittedState
 
 
-class EstimatePolicy(ModelPolicy, RidgeAgent):
+class EstimateAgent(BeliefPolicy, RidgeAgent):
     """An agent that acts on θ̂, the mode of its model's posterior, and on the precision there.
 
     Squared loss: θ ~ N(V⁻¹b, σ²V⁻¹), exact (`feelgood.agents.ridge`); a learned σ² is the scale of
@@ -115,16 +115,6 @@ class EstimatePolicy(ModelPolicy, RidgeAgent):
             return 1.0 / state.learned.scales.prior
         assert self.prior is not None
         return 1.0 / self.prior**2
-
-    def linear_target(self, spec: Spec) -> LinearTarget | None:
-        """The posterior, tempered, as a law of the parameters; None while it is learned."""
-        if self.scale_model() is not None:
-            return None
-        assert self.noise is not None and self.prior is not None
-        beta, loss = 1.0 / float(self.temperature), loss_for(self.likelihood, spec)
-        weight = 2.0 if loss == "bernoulli" else 1.0 / float(self.noise) ** 2
-        prior = 1.0 / float(self.prior) ** 2
-        return LinearTarget(weight=beta * weight, prior=beta * prior, loss=loss, beta=beta)
 
     # ---- the policy ---------------------------------------------------------------------
 
@@ -190,3 +180,22 @@ class EstimatePolicy(ModelPolicy, RidgeAgent):
             grows=not self.squared(spec),
             matched=lambda noise, precision: {"noise": noise, "prior": precision**-0.5},
         )
+
+
+class EstimatePolicy(ModelPolicy, EstimateAgent):
+    """The same for an agent that draws parameters from that law, tempered."""
+
+    def widening(self, spec: Spec) -> Number:
+        """The factor of the law's variance: the temperature."""
+        del spec
+        return self.temperature
+
+    def linear_target(self, spec: Spec) -> LinearTarget | None:
+        """The posterior, tempered, as a law of the parameters; None while it is learned."""
+        if self.scale_model() is not None:
+            return None
+        assert self.noise is not None and self.prior is not None
+        beta, loss = 1.0 / float(self.widening(spec)), loss_for(self.likelihood, spec)
+        weight = 2.0 if loss == "bernoulli" else 1.0 / float(self.noise) ** 2
+        prior = 1.0 / float(self.prior) ** 2
+        return LinearTarget(weight=beta * weight, prior=beta * prior, loss=loss, beta=beta)

@@ -36,7 +36,7 @@ class LaplaceTS(EstimatePolicy):
 
     def draw(self, noise: Float[Array, "normals *lanes"], state: EstimateState) -> EstimateState:
         mean, lower, variance = self.estimate(state)
-        normal = jnp.sqrt(variance * self.temperature) * noise.reshape(mean.shape)
+        normal = jnp.sqrt(variance * self.widening(state.spec)) * noise.reshape(mean.shape)
         return dataclasses.replace(state, theta=mean + lanes.solve_upper(lower, normal))
 
     def choose(

@@ -158,12 +158,19 @@ def descend(
     return rows.total(of_chunk, fit)
 
 
-def follow(rows: Rows, precision: Number, fit: Fit, anew: Bool[Array, "*lanes"]) -> Fit:
-    """θ̂ of the rows, from that of one row less.
+def follow(
+    rows: Rows,
+    precision: Number,
+    fit: Fit,
+    anew: Bool[Array, "*lanes"],
+    pull: Theta | None = None,
+    steps: int = _STEPS,
+) -> Fit:
+    """argmin L(θ) + pull·θ, from a minimum nearby: that of one row less, or that without `pull`.
 
     `anew` says where the matrix must be made anew first, as after a change of the prior.
     """
-    theta, excess = descend(rows, precision, fit)
+    theta, excess = descend(rows, precision, fit, pull, steps)
     fit = fit._replace(theta=jnp.where(anew, fit.theta, theta))
     start = (fit, anew | (excess > 1.0), jnp.zeros((), jnp.int32))
 
@@ -171,7 +178,7 @@ def follow(rows: Rows, precision: Number, fit: Fit, anew: Bool[Array, "*lanes"])
         old, where, turn = carry
         lower = lanes.cholesky(hessian(rows, precision, old.theta))
         new = Fit(theta=old.theta, anchor=old.theta, lower=lower)
-        theta, excess = descend(rows, precision, new)
+        theta, excess = descend(rows, precision, new, pull, steps)
         new = new._replace(theta=theta)
         fit = jax.tree.map(lambda a, b: jnp.where(where, a, b), new, old)
         return fit, where & (excess > 1.0), turn + 1
