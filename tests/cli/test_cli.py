@@ -106,7 +106,8 @@ def test_a_name_with_plus_signs_is_a_word_of_command_lines_and_study_files(
 
 def test_list_settings_shows_default_range_and_meaning(command: Command) -> None:
     out = command("list", "agents", "--settings").out
-    assert "alpha = 1.0  (a finite number at least 0 and at most 1e+09)  width α" in out
+    allowed = "a finite number at least 0 and at most 1e+09; tuned from 0.01 to 10"
+    assert f"alpha = 1.0  ({allowed})  width α" in out
     assert "decay = none  (one of none, sqrt)" in out
 
 

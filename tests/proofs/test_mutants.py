@@ -50,7 +50,7 @@ from feelgood.samplers.lmc import LMC
 from feelgood.samplers.mala import MALA
 from feelgood.samplers.svrg import SVRGLMC
 from feelgood.samplers.ulmc import ULMC
-from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+from feelgood.targets.bonus import Bonus, FeelGood, MeanBonus, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
@@ -82,6 +82,30 @@ def stationary(name: str) -> list[Check]:
 def cache(name: str) -> list[Check]:
     data = two_dimensional(shared=False, bernoulli=False)
     return cache_checks(bonus_agent(name, data, b=0.5, steps=5), data, f"mutant, {name}")
+
+
+def linked(name: str) -> list[Check]:
+    """The energy where the bonus sees the scores through a link."""
+    data = problem(Spec(arms=3, dim=2, rewards="bernoulli"), 40)
+    policy = agent(name, **(SETTINGS | {"lam": 0.7}))
+    return energy_checks(policy, data, f"mutant, linked {name}", CAPS["sfg" in name])
+
+
+def linked_target(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=True)
+    return quadrature_checks(bonus_agent(name, data), data, f"mutant, linked {name}")
+
+
+def linked_stationary(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=True)
+    return stationarity_checks(bonus_agent(name, data), data, f"mutant, linked {name}")
+
+
+def scheduled(name: str) -> list[Check]:
+    """The energy where every round has a weight of its own."""
+    data = problem(Spec(arms=3, dim=2), 40)
+    policy = agent(name, **(SETTINGS | {"lam": 0.7, "lam_schedule": "sqrt"}))
+    return energy_checks(policy, data, f"mutant, scheduled {name}", CAPS["sfg" in name])
 
 
 def batches(name: str) -> list[Check]:
@@ -237,6 +261,62 @@ MUTANTS = (
         "self.s[..., None] * (self.b[..., None] - best)",
         "self.b[..., None] - best",
         ((energy, "sfglmcts"),),
+    ),
+    Mutant(
+        "the bonus on the score where rewards have a link",
+        sys.modules["feelgood.agents.thompson"],
+        "on_scores",
+        "MeanBonus(inner=bonus) if linked else bonus",
+        "bonus",
+        ((linked, "fglmcts"), (linked, "sfglmcts"), (linked_target, "fgmalats")),
+    ),
+    Mutant(
+        "another link, the normal distribution function",
+        MeanBonus,
+        "phi",
+        "jax.nn.sigmoid(best)",
+        "jax.scipy.stats.norm.cdf(best)",
+        ((linked, "fglmcts"), (linked_target, "fgmalats")),
+    ),
+    Mutant(
+        "link left out of the bonus gradient",
+        MeanBonus,
+        "slope",
+        " * mean * jax.nn.sigmoid(-best)",
+        "",
+        ((linked, "fglmcts"), (linked_stationary, "fglmcts")),
+    ),
+    Mutant(
+        "cap before the link, in the value",
+        MeanBonus,
+        "phi",
+        "self.inner.phi(jax.nn.sigmoid(best))",
+        "jax.nn.sigmoid(self.inner.phi(best))",
+        ((linked, "fglmcts"), (linked, "sfglmcts"), (linked_target, "fgmalats")),
+    ),
+    Mutant(
+        "cap before the link, in the gradient",
+        MeanBonus,
+        "slope",
+        "self.inner.slope(mean)",
+        "self.inner.slope(best)",
+        ((linked, "fglmcts"), (linked, "sfglmcts"), (linked_stationary, "fglmcts")),
+    ),
+    Mutant(
+        "today's λ in all rounds",
+        Bonus,
+        "weighed",
+        "numbers + 1.0",
+        "numbers.max() + 1.0",
+        ((scheduled, "fglmcts"), (scheduled, "sfglmcts")),
+    ),
+    Mutant(
+        "the rounds of a schedule counted from 2",
+        Bonus,
+        "weighed",
+        "numbers + 1.0",
+        "numbers + 2.0",
+        ((scheduled, "fglmcts"),),
     ),
     Mutant(
         "SVRG batch not scaled by n/B",

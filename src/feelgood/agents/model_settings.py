@@ -63,7 +63,11 @@ class ModelPolicy(BeliefPolicy):
     """The same for an agent that draws parameters: from the posterior at `temperature` 1."""
 
     temperature: Number = setting(
-        1.0, "temperature: 1 draws from the posterior, less is greedier", above=0.0, high=1e9
+        1.0,
+        "temperature: 1 draws from the posterior, less is greedier",
+        above=0.0,
+        high=1e9,
+        tune=(0.01, 10.0),
     )
 
 

@@ -35,7 +35,9 @@ class NeuralLinear(TrainedPolicy):
     """
 
     rho: Number = setting(1.0, "prior precision ρ of the regression", above=0.0, high=1e9)
-    nu: Number = setting(1.0, "noise variance ν of the regression", above=0.0, high=1e9)
+    nu: Number = setting(
+        1.0, "noise variance ν of the regression", above=0.0, high=1e9, tune=(1e-3, 10.0)
+    )
 
     def reads_history(self) -> bool:
         return True

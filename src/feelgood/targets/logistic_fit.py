@@ -21,7 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
-from feelgood.targets import sums
+from feelgood.targets import strips, sums
 from feelgood.targets.history import Chunk, Rows, contract, played_scores
 from feelgood.targets.sums import Theta, Value
 
@@ -119,7 +119,11 @@ def gradient(rows: Rows, precision: Number, theta: Theta) -> Theta:
         slopes = residual(scores, chunk.rewards) * chunk.valid
         return contract(block * slopes, chunk.features)
 
-    return rows.total(of_chunk, theta) + precision * theta
+    if strips.suits(rows):
+        _, total = strips.total_by_strips(rows, theta, lambda f, r: jnp.zeros_like(f), residual)
+    else:
+        total = rows.total(of_chunk, theta)
+    return total + precision * theta
 
 
 def descend(
