@@ -26,12 +26,24 @@ from proofs.laws import (
 )
 from proofs.learned import chi_square_checks, scale_checks, student_checks
 from proofs.levels import Check, rejects, require
+from proofs.logistic_laws import (
+    gibbs_checks,
+    normal_checks,
+    variate_checks,
+    variational_checks,
+)
+from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents import vits
+from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
+from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.lints import LinTS
+from feelgood.agents.pg_ts import PolyaGammaTS
 from feelgood.agents.ridge import ModelRidgePolicy
 from feelgood.numerics import chi_square as chi_square_module
+from feelgood.numerics import polya_gamma
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
 from feelgood.samplers.lmc import LMC
@@ -98,6 +110,36 @@ def scheduled(name: str) -> list[Check]:
 
 def batches(name: str) -> list[Check]:
     return svrg_sum_checks(name, shared=False, bernoulli=True)
+
+
+def widened(name: str) -> list[Check]:
+    return wide_checks(name, "disjoint", variance=2.0)
+
+
+def slopes(name: str) -> list[Check]:
+    assert name == "evill"
+    return slope_checks("shared, Bernoulli", rounds=40, temperature=1.0)
+
+
+def members(name: str) -> list[Check]:
+    assert name == "ensemble++"
+    return member_checks("disjoint", members=3)
+
+
+def variates(name: str) -> list[Check]:
+    return variate_checks(2.0, f"mutant, {name}")
+
+
+def gibbs(name: str) -> list[Check]:
+    return gibbs_checks(f"mutant, {name}", shared=True)
+
+
+def laplace(name: str) -> list[Check]:
+    return normal_checks(two_dimensional(shared=False, bernoulli=True), f"mutant, {name}")
+
+
+def variational(name: str) -> list[Check]:
+    return variational_checks(shared=False, told={}, label=f"mutant, {name}")
 
 
 @functools.cache
@@ -334,6 +376,64 @@ MUTANTS = (
         "_renew(chain, target)",
         "chain",
         ((cache, "svrglmcts"),),
+    ),
+    Mutant(
+        "random slope left out",
+        sys.modules["feelgood.targets.logistic_fit"],
+        "descend",
+        "gradient = gradient + pull",
+        "pass",
+        ((slopes, "evill"),),
+    ),
+    Mutant(
+        "prior of an ensemble without a spread",
+        EnsemblePlusPlus,
+        "draw",
+        "jnp.sqrt(ratio) * state.start + state.seen",
+        "state.seen",
+        ((members, "ensemble++"),),
+    ),
+    Mutant(
+        "rewards of an ensemble without noise",
+        EnsemblePlusPlus,
+        "draw",
+        "noise[self.members :] / jnp.sqrt(1.0 * self.members)",
+        "0.0 * noise[self.members :]",
+        ((members, "ensemble++"),),
+        quick=0,
+    ),
+    Mutant(
+        "Pólya–Gamma candidates taken without their tilt",
+        polya_gamma,
+        "_candidate",
+        "jnp.exp(-0.5 * z * z * x)",
+        "1.0",
+        ((variates, "pg-ts"), (gibbs, "pg-ts")),
+    ),
+    Mutant(
+        "Gibbs steps that take r for r − ½",
+        PolyaGammaTS,
+        "refit",
+        "(reward - 0.5) * x",
+        "reward * x",
+        ((gibbs, "pg-ts"),),
+    ),
+    Mutant(
+        "Laplace draws without the temperature",
+        LaplaceTS,
+        "draw",
+        "variance * self.widening(state.spec)",
+        "variance",
+        ((laplace, "laplace-ts"), (widened, "lints-inflated")),
+        quick=2,
+    ),
+    Mutant(
+        "a flow of covariances without its entropy's factor",
+        vits,
+        "flow",
+        "h * (curvature - precision)",
+        "h * (curvature - 0.9 * precision)",
+        ((variational, "vits"),),
     ),
     Mutant(
         "noise of every draw its mean and not a draw",

@@ -1,111 +1,58 @@
-"""ε-greedy agents: contextual (ridge estimate) and tabular (one mean per arm)."""
-
-from typing import NamedTuple
+"""The best arm of the estimate, without any exploration."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.ridge import RidgePolicy, RidgeState
-from feelgood.core.policy import AGENTS, Hints, Policy, Report
+from feelgood.agents.arm_laws import drawn_arm, shared_by_best
+from feelgood.agents.estimates import EstimateAgent, EstimateState
+from feelgood.core.policy import AGENTS, Hints, Needs
 from feelgood.core.settings import setting
-from feelgood.core.spec import Number, Spec
+from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models
 
-DECAYS = ("none", "sqrt")
 
+@AGENTS.register("greedy", family="Greedy and random")
+class Greedy(EstimateAgent):
+    """The best arm of the estimate, and no exploration at all.
 
-def explore(
-    key: AnyKey,
-    greedy: Int[Array, "*lanes"],
-    arms: int,
-    epsilon: Number,
-    decay: str,
-    count: Int[Array, ""],
-) -> Int[Array, "*lanes"]:
-    """The greedy arm, or with probability ε_t a uniform one; ε_t = ε or ε/√t, t from 1.
+    Plays argmax_a f_θ̂(x, a); of several best arms each has the same probability. θ̂ is the
+    posterior's mode: the ridge estimate V⁻¹b, or that of the logistic model for Bernoulli rewards.
 
-    Where there is no greedy arm (see `lanes.argmax`), none is chosen.
-    """
-    rate = epsilon / jnp.sqrt(count + 1.0) if decay == "sqrt" else epsilon
-    coin, choice = lanes.uniform(key, 2)
-    arm = jnp.minimum((choice * arms).astype(jnp.int32), arms - 1)
-    return jnp.where((coin < rate) & (greedy < arms), arm, greedy)
+    An arm that was never played has the estimate 0 where arms have parameters of their own, and
+    arms that pay more than 0 would never give way to it. So the first `pulls` rounds per parameter
+    vector go round the arms.
 
-
-@AGENTS.register("epsgreedy")
-class EpsGreedy(RidgePolicy):
-    """The best arm of a ridge estimate, and with probability ε a uniform one.
-
-    The estimate is V⁻¹b with V = ρI + Σ x xᵀ, b = Σ r x; ε is constant or decays as ε/√t.
+    Bastani, Bayati and Khosravi, "Mostly exploration-free algorithms for contextual bandits",
+    Management Science 2021; Riquelme, Tucker and Snoek, "Deep Bayesian bandits showdown", ICLR
+    2018, for the first pulls, of which there are two as well.
     """
 
-    epsilon: Number = setting(
-        0.1, "probability ε of a uniform arm", low=0.0, high=1.0, tune=(1e-3, 0.5)
+    pulls: int = setting(
+        2, "first rounds per parameter vector, which go round the arms", low=0, high=10_000
     )
-    decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
+
+    def needs(self, spec: Spec) -> Needs:
+        del spec
+        return Needs(choose=1)
 
     def choose(
-        self, noise: AnyKey, state: RidgeState, context: Float[Array, "..."]
-    ) -> Int[Array, "*lanes"]:
-        theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
-        greedy = lanes.argmax(models.scores(state.spec, theta, context))
-        return explore(noise, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
-
-
-class Table(NamedTuple):
-    """Plays and mean reward of each arm."""
-
-    plays: Float[Array, "arms *lanes"]
-    mean: Float[Array, "arms *lanes"]
-    observed: Int[Array, ""]
-
-
-@AGENTS.register("epsgreedy-tabular")
-class TabularEpsGreedy(Policy):
-    """The arm with the best average so far, and with probability ε a uniform one; no context.
-
-    Every arm is played once before the averages count. This is the ε-greedy of the paper's tables,
-    there with ε_t = ε/√t.
-    """
-
-    epsilon: Number = setting(
-        0.1, "probability ε of a uniform arm", low=0.0, high=1.0, tune=(1e-3, 0.5)
-    )
-    decay: str = setting("sqrt", "how ε falls: constant, or ε/√t", choices=DECAYS)
-
-    def init(self, key: AnyKey, spec: Spec) -> Table:
-        del key
-        zeros = jnp.zeros((spec.arms, *spec.lanes))
-        return Table(plays=zeros, mean=zeros, observed=jnp.zeros((), jnp.int32))
-
-    def choose(
-        self, noise: AnyKey, state: Table, context: Float[Array, "..."]
-    ) -> Int[Array, "*lanes"]:
-        del context
-        untried = state.plays == 0
-        greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
-        arms = state.plays.shape[0]
-        arm = explore(noise, greedy, arms, self.epsilon, self.decay, state.observed)
-        return jnp.where(jnp.any(untried, axis=0), greedy, arm)
-
-    def update(
         self,
-        state: Table,
+        noise: Float[Array, "normals *lanes"],
+        state: EstimateState,
         context: Float[Array, "..."],
-        arm: Int[Array, "*lanes"],
-        reward: Float[Array, "*lanes"],
-    ) -> Table:
-        del context
-        onehot = lanes.one_hot(arm, state.plays.shape[0])
-        plays = state.plays + onehot
-        mean = state.mean + onehot * (reward - state.mean) / jnp.maximum(plays, 1.0)
-        return Table(plays=plays, mean=mean, observed=state.observed + 1)
-
-    def report(self, state: Table) -> Report:
-        return Report(finite=jnp.isfinite(jnp.sum(state.mean, axis=0)))
+    ) -> Int[Array, "*lanes"]:
+        return drawn_arm(noise[0], self.pmf(state, context))
 
     def hints(self, spec: Spec) -> Hints:
-        del spec
-        return Hints(layout="lanes")
+        return super().hints(spec)._replace(pmf=self.pmf)
+
+    def pmf(
+        self, state: EstimateState, context: Float[Array, "..."]
+    ) -> Float[Array, "arms *lanes"]:
+        """1 for the best arm, or in the first rounds for the one whose turn it is."""
+        spec = state.spec
+        law = shared_by_best(models.scores(spec, self.estimate(state).mean, context))
+        turn = jnp.broadcast_to(state.count % spec.arms, spec.lanes)
+        first = state.count < self.pulls * spec.blocks
+        return jnp.where(first, lanes.one_hot(turn, spec.arms), law)

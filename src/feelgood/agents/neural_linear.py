@@ -23,7 +23,7 @@ class Regression(NamedTuple):
     moment: Float[Array, " width"]
 
 
-@AGENTS.register("neural-linear")
+@AGENTS.register("neural-linear", family="Networks")
 class NeuralLinear(TrainedPolicy):
     """Thompson sampling by exact Bayesian regression on a network's last hidden layer.
 

@@ -10,7 +10,7 @@ from feelgood.numerics.keys import AnyKey
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 
 
-@AGENTS.register("neural-ts")
+@AGENTS.register("neural-ts", family="Networks")
 class NeuralTS(DesignPolicy):
     """A reward drawn from N(f, σ²) for every arm of a network; the largest is played.
 

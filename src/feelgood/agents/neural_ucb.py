@@ -9,7 +9,7 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 
 
-@AGENTS.register("neural-ucb")
+@AGENTS.register("neural-ucb", family="Networks")
 class NeuralUCB(DesignPolicy):
     """The arm with the largest f + σ of a network, σ from its design matrix.
 

@@ -139,7 +139,7 @@ class Rows(eqx.Module):
         )
 
     def total(self, function: Callable[[Chunk, Any], Any], argument: Any) -> Any:
-        """Σ over the filled rounds of a function of a chunk that sums over its own rounds."""
+        """A function of all filled rounds as one chunk, such as a sum over them."""
         if self.spec.layout.reads_all:
             return function(self.slice(0, self.capacity), argument)
         sizes = sizes_up_to(self.capacity)
