@@ -49,7 +49,8 @@ def in_order(results: Iterable[AgentResult]) -> list[AgentResult]:
         swept = (
             r.settings.get(name, 0.0) for name in ("lam", "b", "s", "steps", "gamma", "beta", "eta")
         )
-        return (r.testbed, r.agent, not is_sound(r), *(float(v) for v in swept))
+        numbers = (0.0 if isinstance(v, str) else float(v) for v in swept)
+        return (r.testbed, r.agent, not is_sound(r), *numbers)
 
     return sorted(results, key=key)
 
