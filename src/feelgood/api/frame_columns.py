@@ -1,18 +1,12 @@
 """Columns of a frame as numbers that an agent can learn from. Every guess is told."""
 
-from collections.abc import Callable
-from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.table_columns import Column, Tell
 from feelgood.data.catalogue import Kind
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-Tell = Callable[[str], None]
 
 #: Text with more different values than `MANY` is taken for names or notes: no agent can learn from
 #: them. So is text with more than half as many as there are rows, if these are at least `FEW_ROWS`.
@@ -22,7 +16,6 @@ FEW_ROWS = 20
 #: Whole numbers with so few different values could be categories; what they are is told.
 FEW_NUMBERS = 10
 MISSING = "missing"
-DAY = 86_400e6  # microseconds
 
 
 class EncodedColumn(NamedTuple):
@@ -30,59 +23,6 @@ class EncodedColumn(NamedTuple):
 
     values: np.ndarray
     kind: Kind
-
-
-class Column(NamedTuple):
-    """A column of a frame: numbers with NaN, or texts with None, where nothing is known."""
-
-    what: str
-    numbers: np.ndarray | None = None
-    texts: list[str | None] | None = None
-
-    def of(self, rows: np.ndarray) -> "Column":
-        """The same column in some rows."""
-        numbers = None if self.numbers is None else self.numbers[rows]
-        texts = None if self.texts is None else list(compress(self.texts, rows))
-        return Column(self.what, numbers, texts)
-
-
-def read_column(column: "pa.ChunkedArray") -> Column:
-    """A column as numbers or as texts; neither where it holds something else."""
-    import pyarrow as pa
-
-    kind, types = column.type, pa.types
-    words = {
-        "categories": types.is_dictionary(kind),
-        "truth values": types.is_boolean(kind),
-        "strings": str(kind) in ("string", "large_string", "string_view"),
-        "nothing": types.is_null(kind),
-    }
-    for what, true in words.items():
-        if true:
-            texts = [None if value is None else text_of(value) for value in column.to_pylist()]
-            return Column(what, texts=texts)
-    what, unit = "dates or times", DAY
-    if types.is_timestamp(kind):
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
-    elif types.is_date(kind):
-        column = column.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-    elif types.is_time(kind):
-        column = column.cast(pa.time64("us"), safe=False).cast(pa.int64())
-    elif types.is_duration(kind):
-        column = column.cast(pa.duration("us"), safe=False).cast(pa.int64())
-    elif types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-        what, unit = "numbers", 1.0
-    else:
-        return Column(str(kind))
-    numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return Column(what, numbers=numbers / unit)
-
-
-def text_of(value: Any) -> str:
-    """A value as people write it: 3, not 3.0."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
 
 
 def missing_in(read: Column) -> Any:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from feelgood.api.frame_columns import FEW_ROWS, Tell, read_column, text_of
+from feelgood.api.frame_columns import FEW_ROWS
 from feelgood.core.errors import FeelgoodError, shown
+from feelgood.core.table_columns import Tell, read_column, text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

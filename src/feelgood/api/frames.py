@@ -8,15 +8,14 @@ import numpy as np
 
 from feelgood.api.frame_columns import (
     EncodedColumn,
-    Tell,
     counted,
     encode_column,
     missing_in,
-    read_column,
 )
-from feelgood.api.frame_tables import first_repeated, to_arrow_table
 from feelgood.api.frame_targets import arms_of_label, likelihood_of, payoffs_of
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
+from feelgood.core.table_columns import Tell, read_column
+from feelgood.core.tables import first_repeated, to_arrow_table
 from feelgood.testbeds.checks import check_choice, check_testbed_name
 from feelgood.testbeds.classification import Classification
 from feelgood.testbeds.contexts import Preprocess

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from feelgood.api.frame_columns import Tell, read_column
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.table_columns import Tell, read_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
