@@ -8,7 +8,7 @@ PyTorch. Its estimators need no PyTorch, so empty modules stand in for it. In an
     python tests/stats/freeze_obp.py
 
 Of the 10,000 rows of each log (campaign "men") only item, position, click and propensity are kept:
-all that the estimators read. Rows are in obp's order. Source of the rows: Saito et al., "Open Bandit
+all that the estimators read. Rows are in obp's order. Their source: Saito et al., "Open Bandit
 Dataset and Pipeline", 2020; the package has the Apache License 2.0.
 """
 

@@ -16,7 +16,7 @@
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -148,7 +148,7 @@ def _first_null(column: pa.Array) -> int:
 def check_events(table: pa.Table, called: str) -> None:
     """Refuse events that contradict themselves, in one sentence that names the row."""
     _check_ids(table, called)
-    rules = {
+    rules: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray]]] = {
         "reward": ("a finite number", np.isfinite),
         "weight": ("a finite number at least 0", lambda x: np.isfinite(x) & (x >= 0)),
         "probability": ("above 0 and at most 1", lambda x: (x > 0) & (x <= 1)),
