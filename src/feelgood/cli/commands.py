@@ -4,6 +4,7 @@ from feelgood.cli import (  # noqa: F401
     calibrate,
     challenge,
     data,
+    evaluate,
     inspect,
     posterior,
     report,

@@ -1,5 +1,6 @@
 """`feelgood report` and `feelgood plot`: the page and the figures of a store."""
 
+import functools
 import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from feelgood.posterior import AgentPosterior
 
 StoreArgument = Annotated[Path, typer.Argument(help="Folder of results that a study wrote.")]
+ReportArgument = Annotated[
+    Path, typer.Argument(help="Folder of results that a study wrote, or the log of a live bandit.")
+]
 PAGE_FILE = "report.html"
 
 
@@ -61,9 +65,10 @@ def choose_results(
 
 @app.command("report", epilog="Example: feelgood report results --open")
 def report_command(
-    store: StoreArgument,
+    store: ReportArgument,
     out: Annotated[
-        Path | None, typer.Option(help=f"File to write; default: {PAGE_FILE} in the store.")
+        Path | None,
+        typer.Option(help=f"File to write; default: {PAGE_FILE} in the store or beside the log."),
     ] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     title: Annotated[str | None, typer.Option(help="Title; default: the store's name.")] = None,
@@ -74,9 +79,36 @@ def report_command(
     force: ForceFileOption = False,
     plugin: PluginOption = None,
 ) -> None:
-    """Write one self-contained HTML page about all results of a store."""
+    """Write one self-contained HTML page about all results of a store, or about a log."""
     load_plugins(plugin)
+    target = (store.parent if store.is_file() else store) / PAGE_FILE if out is None else out
+    # The page in the store is made of the store: making it again loses nothing.
+    prepare = functools.partial(prepare_output, [target], force or (out is None and store.is_dir()))
+    if store.is_file():
+        page = _page_of_log(store, title, prepare)
+    else:
+        page = _page_of_store(store, title, posterior or [], prepare)
+    write_atomically(target, lambda path: path.write_text(page, encoding="utf-8"))
+    Console(highlight=False, soft_wrap=True).print(f"wrote {target}", markup=False)
+    if open_:
+        webbrowser.open(target.resolve().as_uri())
 
+
+def _page_of_log(log: Path, title: str | None, prepare: Callable[[], None]) -> str:
+    """The page about what a live bandit did."""
+    from feelgood.evaluation.log_summary import summarise
+    from feelgood.logs.opening import open_events
+    from feelgood.report.log_page import log_page
+
+    events = open_events(log)
+    prepare()
+    return log_page(summarise(events), title or log.name, events.notes)
+
+
+def _page_of_store(
+    store: Path, title: str | None, posterior: Sequence[Path], prepare: Callable[[], None]
+) -> str:
+    """The page about a store, or about the folder of a posterior analysis."""
     from feelgood.posterior.saved import is_analysis, read_analysis
 
     # The folder of a posterior analysis alone makes a page too.
@@ -85,20 +117,15 @@ def report_command(
     results = [] if alone else read_store(store, left_out.append)
     for sentence in left_out:
         note(sentence)
-    analyses = [read_analysis(folder) for folder in ([store] if alone else []) + (posterior or [])]
-    target = store / PAGE_FILE if out is None else out
-    # The page in the store is made of the store: making it again loses nothing.
-    prepare_output([target], force or out is None)
+    folders = [*([store] if alone else []), *posterior]
+    analyses = [read_analysis(folder) for folder in folders]
+    prepare()
 
     from feelgood.report.matching import find_comparisons
     from feelgood.report.page import build_page
 
     name = title or store.resolve().name
-    page = build_page(results, name, find_comparisons(results), analyses, left_out)
-    write_atomically(target, lambda path: path.write_text(page, encoding="utf-8"))
-    Console(highlight=False, soft_wrap=True).print(f"wrote {target}", markup=False)
-    if open_:
-        webbrowser.open(target.resolve().as_uri())
+    return build_page(results, name, find_comparisons(results), analyses, left_out)
 
 
 @app.command("plot", epilog="Example: feelgood plot results --out curves.pdf --agents lints,lmcts")

@@ -38,6 +38,16 @@ def mean_and_std(mean: float, std: float, count: int, digits: int) -> str:
     return text if count == 1 else f"{text} ± {std:,.{digits}f}"
 
 
+def with_half_width(value: float, half: float) -> str:
+    """`value ± half` of an interval, with two significant digits of the half."""
+    if not math.isfinite(value):
+        return "–"
+    if not math.isfinite(half) or half <= 0.0:
+        return f"{value:.4g}"
+    digits = min(max(1 - math.floor(math.log10(half)), 0), 12)
+    return f"{value:,.{digits}f} ± {half:,.{digits}f}"
+
+
 def mean_std_count(mean: float, std: float, count: int) -> str:
     """`mean ± std (count)`; a dash where nothing is counted."""
     if count == 0:

@@ -1,6 +1,7 @@
 """Which agent would have done better on a log?"""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,18 +10,16 @@ import numpy as np
 
 from feelgood.core.arguments import parse_level, parse_names, parse_whole
 from feelgood.core.errors import FeelgoodError
+from feelgood.evaluation.bandits import bandit_maker
 from feelgood.evaluation.judging import AgentValue, difference, judge
-from feelgood.evaluation.log_arrays import LogArrays, log_arrays
-from feelgood.evaluation.progressive import Learner, model_rewards, walk
+from feelgood.evaluation.log_arrays import log_arrays
+from feelgood.evaluation.progressive import Maker, model_rewards, walk
 from feelgood.logs.opening import open_events
 from feelgood.stats.off_policy import PolicyValue, direct_method
 
 #: Chains of an agent whose rule has no formula for its probabilities.
 MEMBERS = 32
 BLOCKS = 20
-
-#: From an agent's name, the log and a number of chains to a new agent.
-Maker = Callable[[str, LogArrays, int], Learner]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +119,7 @@ def evaluate(
     format: str | None = None,
     intercept: bool = True,
     make: Maker | None = None,
-    progress: Callable[[str, int], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Evaluation:
     """Judge agents on a log that somebody else's decisions made.
 
@@ -136,6 +135,7 @@ def evaluate(
     - `level`: of the intervals, which are normal ones; see `feelgood.stats.off_policy`.
     - `format`: of the log, by default guessed; `intercept`: whether contexts get a constant.
     - `make`: makes an agent of another kind, with `learn` and `pmf`.
+    - `progress`: called with the agent, the decisions done and all of them.
     """
     names = tuple(dict.fromkeys(parse_names("agents", agents)))
     level, blocks = parse_level("level", level), parse_whole("blocks", blocks, 2)
@@ -143,7 +143,7 @@ def evaluate(
     events = open_events(log, format)
     notes = list(events.notes)
     arrays = log_arrays(events, notes, intercept=intercept)
-    maker = make or _bandits(arrays, seed, settings or {})
+    maker = make or bandit_maker(seed, settings or {})
     model = model_rewards(arrays, blocks)
     judged = arrays.rows(len(arrays) - len(model), len(arrays))
     if np.isnan(judged.probabilities).any():
@@ -153,18 +153,14 @@ def evaluate(
         )
     values = []
     for name in names:
-        tell = None if progress is None else (lambda done, name=name: progress(name, done))
-        chances, used = walk(maker(name, arrays, 1), arrays, blocks, tell), 1
-        if chances is None:
-            chances, used = walk(maker(name, arrays, members), arrays, blocks, tell), members
-        if chances is None:
+        for used in (1, members):
+            tell = progress and functools.partial(progress, name)
+            chances = walk(maker(name, arrays, used), arrays, blocks, tell)
+            if chances is not None:
+                break
+        else:
             raise FeelgoodError(f"{name} has no probabilities, even with {members} chains.")
         values.append(judge(name, judged, chances, model, level, used))
     first = len(arrays) - len(judged)
     earned = direct_method(judged.rewards, level)
     return Evaluation(earned, tuple(values), len(judged), first, blocks, level, tuple(notes))
-
-
-def _bandits(log: LogArrays, seed: int, settings: Mapping[str, Mapping[str, Any]]) -> Maker:
-    """Agents as a service would run them; rewards of 0 and 1 are Bernoulli."""
-    raise FeelgoodError("agents by name are not there yet.")

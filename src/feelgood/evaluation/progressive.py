@@ -21,6 +21,10 @@ class Learner(Protocol):
         """The probability of each arm that `mask` names, one row per context; None: unknown."""
 
 
+#: From an agent's name, the log and a number of chains to a new agent.
+Maker = Callable[[str, LogArrays, int], Learner]
+
+
 def block_ends(decisions: int, blocks: int) -> list[int]:
     """Where the blocks end: all of about one size."""
     if not 2 <= blocks <= decisions:
@@ -55,7 +59,7 @@ def walk(
     learner: Learner,
     log: LogArrays,
     blocks: int,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Float[np.ndarray, "judged arms"] | None:
     """The probabilities that an agent gives to all arms, from the second block on; None: unknown.
 
@@ -63,6 +67,8 @@ def walk(
     """
     start, parts = 0, []
     for end in block_ends(len(log), blocks):
+        if progress is not None:
+            progress(start, len(log))
         part = log.rows(start, end)
         if start:
             chances = chances_of(learner, part)
@@ -71,8 +77,6 @@ def walk(
             parts.append(chances)
         if end < len(log):
             learn_from(learner, part)
-        if progress is not None:
-            progress(end - start)
         start = end
     return np.concatenate(parts)
 
