@@ -20,5 +20,7 @@ from feelgood.core.testbed import TESTBEDS as TESTBEDS
 from feelgood.core.testbed import Testbed as Testbed
 from feelgood.engine.results import AgentResult as AgentResult
 from feelgood.engine.simulation import simulate as simulate
+from feelgood.live.bandit import Bandit as Bandit
+from feelgood.live.decisions import Decision as Decision
 
 __version__: str

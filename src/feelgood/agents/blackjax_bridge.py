@@ -124,6 +124,7 @@ class BlackjaxThompson(GibbsPolicy):
     def hints(self, spec: Spec) -> Hints:
         return Hints(
             alone=True,
+            linear=True,
             target=self.linear_target(spec, self.bonus),
             matched=functools.partial(self.matched, spec),
         )

@@ -100,8 +100,16 @@ class EnsemblePlusPlus(ModelPolicy, RidgeAgent):
         return Hints(
             layout="lanes",
             exact_draws=True,
+            linear=True,
+            sums=True,
+            rebuilt=self.rebuilt,
             matched=lambda noise, precision: {"noise": noise, "prior": precision**-0.5},
         )
+
+    def rebuilt(self, state: Any, keep: Float[Array, ""]) -> Any:
+        """As in a ridge posterior; Σ x zᵀ has the square root of a weight."""
+        state = dataclasses.replace(state, seen=jnp.sqrt(keep) * state.seen)
+        return super().rebuilt(state, keep)
 
     def _scales(self, state: RidgeState) -> tuple[Value, Value]:
         """σ², told or estimated, and ρ as it is in V."""

@@ -168,6 +168,16 @@ class EstimateAgent(BeliefPolicy, RidgeAgent):
         theta = unless_lost(fit.theta, count, rows.capacity)
         return dataclasses.replace(state, fit=fit._replace(theta=theta))
 
+    def rebuilt(self, state: EstimateState, keep: Float[Array, ""]) -> Any:
+        """Every past reward with the weight `keep`; Bernoulli ones keep the weight 1."""
+        if isinstance(state, RidgeState):
+            return super().rebuilt(state, keep)
+        fit = state.fit
+        if isinstance(fit, Fit):
+            lower = lanes.cholesky(logistic_fit.hessian(state.rows, self.precision(state), fit.theta))
+            fit = fit._replace(anchor=fit.theta, lower=lower)
+        return dataclasses.replace(state, fit=fit)
+
     def report(self, state: EstimateState) -> Report:
         """Not finite once a context or a reward was not."""
         if isinstance(state, RidgeState):
@@ -178,6 +188,8 @@ class EstimateAgent(BeliefPolicy, RidgeAgent):
         return Hints(
             layout="lanes",
             grows=not self.squared(spec),
+            sums=self.squared(spec),
+            rebuilt=self.rebuilt,
             matched=lambda noise, precision: {"noise": noise, "prior": precision**-0.5},
         )
 

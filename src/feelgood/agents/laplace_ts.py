@@ -53,4 +53,4 @@ class LaplaceTS(EstimatePolicy):
 
     def hints(self, spec: Spec) -> Hints:
         target = self.linear_target(spec)
-        return super().hints(spec)._replace(exact_draws=True, target=target)
+        return super().hints(spec)._replace(exact_draws=True, linear=True, target=target)

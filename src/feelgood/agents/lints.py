@@ -80,6 +80,9 @@ class LinTS(ModelRidgePolicy):
         return Hints(
             layout="lanes",
             exact_draws=True,
+            linear=True,
+            sums=True,
+            rebuilt=self.rebuilt,
             target=target,
             matched=lambda noise, precision: {
                 "eta": 1.0 / noise**2,

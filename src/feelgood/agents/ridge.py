@@ -13,6 +13,7 @@ from feelgood.agents.model_settings import ModelPolicy
 from feelgood.core.policy import Hints, Policy, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
+from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models, sums
 from feelgood.targets.scales import LEAST_NOISE, Factor, ScaleModel, Scales
@@ -112,6 +113,23 @@ class RidgeAgent(Policy):
             learned = Learned(scales, stats)
         return dataclasses.replace(state, ridge=Ridge(system=system), count=count, learned=learned)
 
+    def rebuilt(self, state: RidgeState, keep: Float[Array, ""]) -> RidgeState:
+        """Every past reward with the weight `keep`; the prior stays whole: V ← ρI + keep Σ x xᵀ."""
+        learned = state.learned
+        if learned is None:
+            lower, ratio = state.ridge.factor, self.ratio()
+            gram = lanes.matmul(lower, jnp.swapaxes(lower, 0, 1))
+            eye = sums.scaled_identity(state.spec, jnp.ones(()))
+            moment = lanes.matvec(lower, state.ridge.white)
+            stats = Stats(keep * (gram - ratio * eye), keep * moment)
+        else:
+            stats = learned.stats.times(keep)
+            learned = Learned(learned.scales.times(keep), stats)
+            ratio = learned.scales.noise / learned.scales.prior
+        factor = Factor.of(stats, ratio)
+        system = jnp.concatenate([factor.lower, factor.white[None]])
+        return dataclasses.replace(state, ridge=Ridge(system=system), learned=learned)
+
     def noise_law(self, state: RidgeState) -> tuple[Value, Value]:
         """Σ r² − bᵀV⁻¹b and n, with which σ² = (first)/χ²_n, where the noise is learned.
 
@@ -122,7 +140,7 @@ class RidgeAgent(Policy):
         white = state.ridge.white
         left = jnp.maximum(squares - jnp.sum(white**2, axis=(0, 1)), LEAST_NOISE * squares)
         known = squares > 0.0
-        return jnp.where(known, left, 1.0), jnp.where(known, 1.0 * state.count, 1.0)
+        return jnp.where(known, left, 1.0), jnp.where(known, state.learned.scales.rewards, 1.0)
 
     def report(self, state: RidgeState) -> Report:
         """The sum of w is not finite once a context or a reward was not."""
@@ -130,7 +148,7 @@ class RidgeAgent(Policy):
 
     def hints(self, spec: Spec) -> Hints:
         del spec
-        return Hints(layout="lanes")
+        return Hints(layout="lanes", sums=True, rebuilt=self.rebuilt)
 
 
 class RidgePolicy(RidgeAgent):

@@ -158,6 +158,9 @@ class Thompson(GibbsPolicy):
             # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
             grows=True,
+            linear=True,
+            sums=self.bonus is None and loss_for(self.likelihood, spec) == "squared",
+            rebuilt=self.rebuilt,
             target=self.linear_target(spec, self.bonus),
             matched=functools.partial(self.matched, spec),
         )
@@ -265,6 +268,17 @@ class Thompson(GibbsPolicy):
         chain = chain._replace(theta=data.unless_lost(chain.theta))
         moved = dataclasses.replace(state, data=data, chain=chain, root=root, mode=mode)
         return self._rescaled(moved, seen)
+
+    def rebuilt(self, state: ThompsonState, keep: Float[Array, ""]) -> ThompsonState:
+        """Every past reward with the weight `keep`, and the roots anew."""
+        scales = None if state.scales is None else state.scales.times(keep)
+        data = state.data.times(keep)
+        law, root, mode = self.coefficients(state.spec, scales), state.root, state.mode
+        if root is not None:
+            root = Factor.of(data.stats, self._regularisation(law)).root
+        if mode is not None:
+            mode = mode._replace(root=Factor.of(data.stats, law.rho / law.eta).root)
+        return dataclasses.replace(state, data=data, scales=scales, root=root, mode=mode)
 
     def _rescaled(self, state: ThompsonState, reward: Value) -> ThompsonState:
         """What is learned of noise and prior from this reward, and what depends on it."""

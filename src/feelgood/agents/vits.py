@@ -200,4 +200,9 @@ class VITS(EstimatePolicy):
         return Report(finite=sound & super().report(state.model).finite, parameters=parameters)
 
     def hints(self, spec: Spec) -> Hints:
-        return super().hints(spec)._replace(target=self.linear_target(spec))
+        return super().hints(spec)._replace(
+            target=self.linear_target(spec), linear=True, rebuilt=self._rebuilt_model
+        )
+
+    def _rebuilt_model(self, state: Any, keep: Value) -> Any:
+        return dataclasses.replace(state, model=self.rebuilt(state.model, keep))

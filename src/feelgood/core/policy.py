@@ -71,9 +71,18 @@ class Hints(NamedTuple):
     #: From the rewards' standard deviation and the prior's precision to the settings with which
     #: the target is the exact posterior; None: the agent's own settings are right.
     matched: Callable[[float, float], dict[str, float]] | None = None
-    #: From a state before `draw` and a context to the probability with which the round plays each
-    #: arm, `[arms, *lanes]`, over `draw` and `choose` together. None: the rule has no such formula.
-    pmf: Callable[[Any, Float[Array, "..."]], Float[Array, "arms *lanes"]] | None = None
+    #: From a state before `draw`, a context and, where `choose` takes a mask, that mask to the
+    #: probability with which the round plays each arm, `[arms, *lanes]`, over `draw` and `choose`
+    #: together. None: the rule has no such formula.
+    pmf: Callable[..., Float[Array, "arms *lanes"]] | None = None
+    #: Whether `choose` plays the largest score x·θ of `Report.parameters`, laid out [dim, blocks].
+    linear: bool = False
+    #: Whether all that is learned of a round is x xᵀ, r x and r² of the played arm: then √w times
+    #: x and r count w times.
+    sums: bool = False
+    #: From a state and a share to the state in which every past reward counts that share of what it
+    #: did, with all factorisations made anew. Agents without `sums` are given 1 only.
+    rebuilt: Callable[[Any, Float[Array, ""]], Any] | None = None
 
 
 class Policy(eqx.Module):
@@ -100,7 +109,11 @@ class Policy(eqx.Module):
 
     @abstractmethod
     def choose(self, noise: Any, state: Any, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
-        """The arm to play. One that does not exist says that the chain has diverged."""
+        """The arm to play. One that does not exist says that the chain has diverged.
+
+        An agent may take a fourth argument, `allowed`: None, or which arms there are in this round,
+        `[arms, *lanes]`. It then chooses as if there were no others.
+        """
 
     @abstractmethod
     def update(

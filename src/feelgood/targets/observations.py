@@ -3,6 +3,7 @@
 import equinox as eqx
 from jaxtyping import Array, Float, Int
 
+from feelgood.core.spec import Number
 from feelgood.targets.history import Rows
 from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.room import unless_lost
@@ -31,6 +32,13 @@ class Data(eqx.Module):
             count=self.count,
             grams=None if grams is None else grams.reserve(rounds),
         )
+
+    def times(self, factor: Number) -> "Data":
+        """Every round with this weight in all sums; rows have none."""
+        grams = self.grams
+        if grams is not None:
+            grams = BatchGrams(grams=factor * grams.grams, size=grams.size)
+        return Data(self.stats.times(factor), self.rows, self.count, grams)
 
     def add(
         self,

@@ -44,6 +44,12 @@ class Scales(NamedTuple):
     #: σ² and s²; both 1 until the first reward that is not 0.
     noise: Value
     prior: Value
+    #: How many rewards there were; less where the past is forgotten.
+    rewards: Value
+
+    def times(self, factor: Number) -> "Scales":
+        """Every reward with this weight; the estimates stay."""
+        return self._replace(squares=factor * self.squares, rewards=factor * self.rewards)
 
 
 class Factor(NamedTuple):
@@ -79,7 +85,8 @@ class ScaleModel(eqx.Module):
         def told(value: Number | None) -> Value:
             return jnp.broadcast_to(jnp.ones(()) if value is None else value, spec.lanes)
 
-        return Scales(jnp.zeros(spec.lanes), told(self.noise), told(self.prior))
+        zero = jnp.zeros(spec.lanes)
+        return Scales(zero, told(self.noise), told(self.prior), zero)
 
     def learn(
         self, scales: Scales, stats: Stats, count: Int[Array, ""], reward: Value
@@ -92,19 +99,20 @@ class ScaleModel(eqx.Module):
         squares = scales.squares + reward**2
         first = (scales.squares == 0.0) & (squares > 0.0)
         renewed = (due(count) & (squares > 0.0)) | first
-        kept = scales._replace(squares=squares)
+        kept = scales._replace(squares=squares, rewards=scales.rewards + 1.0)
 
         def renew(old: Scales) -> Scales:
-            new = self._estimate(old, stats, count, first)
+            new = self._estimate(old, stats, first)
             return jax.tree.map(lambda a, b: jnp.where(renewed, a, b), new, old)
 
         return lax.cond(jnp.any(renewed), renew, lambda old: old, kept), renewed
 
     def _estimate(
-        self, scales: Scales, stats: Stats, count: Int[Array, ""], first: Bool[Array, "*lanes"]
+        self, scales: Scales, stats: Stats, first: Bool[Array, "*lanes"]
     ) -> Scales:
         """Two steps of expectation maximisation; from a guess where there was nothing before."""
-        squares, parameters = scales.squares, stats.moment.shape[0] * stats.moment.shape[1]
+        squares, count = scales.squares, scales.rewards
+        parameters = stats.moment.shape[0] * stats.moment.shape[1]
         power = squares / count
         length = jnp.sum(jnp.trace(stats.gram), axis=0)
         signal = squares / jnp.maximum(length, jnp.finfo(jnp.float32).tiny)
@@ -125,7 +133,7 @@ class ScaleModel(eqx.Module):
             better = (residual + noise * (parameters - ratio * trace)) / count
             noise = or_told(self.noise, jnp.maximum(better, LEAST_NOISE * power))
             prior = or_told(self.prior, (length2 + spread + signal) / (parameters + 1.0))
-        return Scales(squares, noise, prior)
+        return Scales(squares, noise, prior, count)
 
 
 def due(count: Int[Array, ""]) -> Bool[Array, ""]:

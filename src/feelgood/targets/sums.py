@@ -39,6 +39,11 @@ class Stats(NamedTuple):
         )
 
 
+    def times(self, factor: Number) -> "Stats":
+        """Every observation with this weight."""
+        return Stats(gram=factor * self.gram, moment=factor * self.moment)
+
+
 def frobenius(gram: Float[Array, "dim dim blocks *lanes"]) -> Float[Array, "blocks *lanes"]:
     """‖G‖_F: an upper bound of the largest eigenvalue, at most √dim too large."""
     return jnp.sqrt(jnp.sum(gram * gram, axis=(0, 1)))

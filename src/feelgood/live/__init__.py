@@ -1,0 +1,1 @@
+"""A bandit for a service: it decides, learns late, and survives. Imports what is below."""

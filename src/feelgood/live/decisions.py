@@ -1,0 +1,119 @@
+"""Decisions, and those whose reward is still to come."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from feelgood.core.errors import FeelgoodError, shown
+
+#: How many decisions are remembered after their end, to say what became of them.
+_REMEMBERED = 100_000
+REWARDED, EXPIRED = "was rewarded before", "has expired"
+
+
+class Decision:
+    """What a bandit decided.
+
+    `probability` is the chance with which this arm was played, and `pmf` has that of every arm, in
+    the order of `arms`; both are None where the agent has no such number. They are computed when
+    they are first asked for, from the state as it was.
+    """
+
+    __slots__ = ("_law", "_pmf", "arm", "arms", "id", "version")
+
+    def __init__(
+        self,
+        id: int,
+        arm: Any,
+        arms: tuple[Any, ...],
+        version: int,
+        law: Callable[[], np.ndarray | None] | None,
+    ) -> None:
+        self.id, self.arm, self.arms, self.version = id, arm, arms, version
+        self._law = law
+        self._pmf: np.ndarray | None = None
+
+    @property
+    def pmf(self) -> np.ndarray | None:
+        """The probability of every arm of `arms`; None where there is none."""
+        if self._law is not None:
+            self._pmf, self._law = self._law(), None
+        return self._pmf
+
+    @property
+    def probability(self) -> float | None:
+        """The probability of the arm that was played; None where there is none."""
+        pmf = self.pmf
+        return None if pmf is None else float(pmf[self.arms.index(self.arm)])
+
+    def __repr__(self) -> str:
+        return f"Decision(id={self.id}, arm={self.arm!r}, version={self.version})"
+
+
+class Pending(NamedTuple):
+    """A decision that waits for its reward."""
+
+    context: np.ndarray
+    #: Where the agent has the arm.
+    slot: int
+    time: float
+
+
+class Ledger:
+    """All decisions that wait, and what became of the latest others."""
+
+    def __init__(self, most: int, first: int = 0) -> None:
+        self.most, self.next = most, first
+        self.waiting: OrderedDict[int, Pending] = OrderedDict()
+        self.ended: OrderedDict[int, str] = OrderedDict()
+
+    def open(self, context: np.ndarray, slot: int) -> int:
+        """The number of a new decision."""
+        own = self.next
+        self.waiting[own] = Pending(context, slot, time.time())
+        self.next = own + 1
+        return own
+
+    def overdue(self) -> list[int]:
+        """The oldest decisions, where there are more than may wait."""
+        extra = len(self.waiting) - self.most
+        if extra <= 0:
+            return []
+        ids = iter(self.waiting)
+        return [next(ids) for _ in range(extra)]
+
+    def older_than(self, seconds: float) -> list[int]:
+        """Decisions made longer ago than this."""
+        end = time.time() - seconds
+        return [own for own, pending in self.waiting.items() if pending.time < end]
+
+    def find(self, own: Any) -> Pending:
+        """The decision of this number, which waits; an error where it does not."""
+        found = self.waiting.get(own) if _is_number(own) else None
+        if found is None:
+            raise FeelgoodError(self._why_not(own))
+        return found
+
+    def _why_not(self, own: Any) -> str:
+        if not _is_number(own):
+            return f"id = {shown(own)} is no decision's: use the id of a Decision, a whole number."
+        if own in self.ended:
+            return f"decision {own} {self.ended[own]}: a decision has one reward, nothing changed."
+        if 0 <= own and (own >> 40) == (self.next >> 40) and own < self.next:
+            return f"decision {own} ended long ago, by a reward or by time: nothing changed."
+        return f"decision {own} is unknown here: use the id of a Decision of this bandit."
+
+    def close(self, ids: Iterable[int], how: str) -> None:
+        """These wait no more."""
+        for own in ids:
+            del self.waiting[own]
+            self.ended[own] = how
+        while len(self.ended) > _REMEMBERED:
+            self.ended.popitem(last=False)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
