@@ -140,7 +140,7 @@ def test_no_agent_has_seen_what_it_is_judged_on() -> None:
     spy = Spy(POLICY)
     chances = walk(spy, log, 4)
     assert chances is not None and len(chances) == 103 - 25
-    assert asked == [(25, 26), (51, 26), (77, 26)]
+    assert asked == [(0, 1), (25, 26), (51, 26), (77, 26)]
     assert spy.learned == 77
 
 

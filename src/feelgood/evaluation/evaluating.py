@@ -54,6 +54,8 @@ class Evaluation:
         if len(order) > 1:
             rival, level = order[1], 1.0 - (1.0 - self.level) / (len(order) - 1)
             apart = difference(best.main.terms, rival.main.terms, level)
+            if apart.low == apart.high == 0.0:
+                return f"{best.agent} and {rival.agent} would have played alike. {out}"
             by = f"{_signed(apart.mean)} per decision ({_interval(apart, level)})"
             seen = "earns most" if apart.is_seen else "has the highest estimate"
             but = "" if apart.is_seen else ", which cannot be told from chance"

@@ -65,6 +65,8 @@ def walk(
 
     For each block it has learned from all blocks before, and from no other decision.
     """
+    if chances_of(learner, log.rows(0, 1)) is None:
+        return None
     start, parts = 0, []
     for end in block_ends(len(log), blocks):
         if progress is not None:
@@ -72,8 +74,7 @@ def walk(
         part = log.rows(start, end)
         if start:
             chances = chances_of(learner, part)
-            if chances is None:
-                return None
+            assert chances is not None, "an agent has probabilities always or never"
             parts.append(chances)
         if end < len(log):
             learn_from(learner, part)

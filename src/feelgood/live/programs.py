@@ -19,7 +19,6 @@ from feelgood.core.policy import Needs, Policy
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
 from feelgood.live.packing import MOST_WORDS, Packing
-from feelgood.numerics import lanes
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead

@@ -26,11 +26,13 @@ def evaluation_page(found: Evaluation, name: str) -> str:
     used = used_estimators(found)
     parts = [("Which agent would have done better?", sentences([found.sentence, *found.warnings]))]
     parts.append(("Estimates", sentences([table_caption(found)]) + html_table(heads, rows)))
-    parts.append(("Intervals", picture(_intervals(found, used), "estimates with intervals")))
+    drawn = picture(_intervals(found, used), "estimates with intervals")
+    parts.append(("Intervals", sentences(["Dashed: what the log itself earned."]) + drawn))
     parts.append(("What the agents would play", picture(_shares(found), "share of arms per agent")))
     if found.notes:
         parts.append(("Notes on the log", sentences(found.notes)))
-    return plain_page(f"Agents on {name}", found.sentence, parts)
+    lede = f"{len(found.values)} agents judged on {found.decisions:,} decisions of the log."
+    return plain_page(f"Agents on {name}", lede, parts)
 
 
 def _intervals(found: Evaluation, used: list[str]) -> Chart:
@@ -51,10 +53,14 @@ def _intervals(found: Evaluation, used: list[str]) -> Chart:
     x = alt.X("value:Q", title="reward per decision", scale=alt.Scale(zero=False))
     rule = base.mark_rule(strokeWidth=3).encode(x=alt.X("low:Q", title=""), x2="high:Q", y=y)
     dots = base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y)
-    log = base.mark_rule(strokeDash=[4, 4]).encode(x=alt.datum(found.log.value))
-    panel = alt.layer(rule, dots, log).encode(color=alt.Color("agent:N", legend=None))
-    chart: Chart = panel.properties(width=560).facet(
-        row=alt.Row("agent:N", title=None, sort=[value.agent for value in found.values])
+    coloured = alt.layer(rule, dots).encode(color=alt.Color("agent:N", legend=None))
+    log = base.mark_rule(strokeDash=[4, 4], color="gray").encode(x=alt.datum(found.log.value))
+    header = alt.Header(labelAngle=0, labelOrient="top", labelAnchor="start")
+    names = [value.agent for value in found.values]
+    chart: Chart = (
+        alt.layer(log, coloured)
+        .properties(width=560)
+        .facet(row=alt.Row("agent:N", title=None, sort=names, header=header))
     )
     return chart
 
