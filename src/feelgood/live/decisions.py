@@ -102,7 +102,7 @@ class Ledger:
             return f"id = {shown(own)} is no decision's: use the id of a Decision, a whole number."
         if own in self.ended:
             return f"decision {own} {self.ended[own]}: a decision has one reward, nothing changed."
-        if 0 <= own and (own >> 40) == (self.next >> 40) and own < self.next:
+        if own >= 0 and (own >> 40) == (self.next >> 40) and own < self.next:
             return f"decision {own} ended long ago, by a reward or by time: nothing changed."
         return f"decision {own} is unknown here: use the id of a Decision of this bandit."
 
