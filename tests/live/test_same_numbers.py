@@ -69,4 +69,6 @@ def test_a_long_run_is_that_of_the_engine(agent: str, testbed: Testbed) -> None:
     block = environment(testbed, (seed,), rounds)
     bandit = live(agent, testbed, seed)
     arms = replay(bandit, np.asarray(block.contexts)[..., 0], np.asarray(block.rewards)[..., 0])
-    assert np.bincount(arms, minlength=testbed.spec.arms).tolist() == outcome.arm_counts[0, 0].tolist()
+    assert (
+        np.bincount(arms, minlength=testbed.spec.arms).tolist() == outcome.arm_counts[0, 0].tolist()
+    )

@@ -4,17 +4,23 @@ import jax.numpy as jnp
 from jax.scipy.special import ndtr
 from jaxtyping import Array, Float, Int
 
+from feelgood.numerics.lanes import Mask
+
 #: The largest uniform: times the sum of a law it is still below that sum, in single precision.
 _BELOW_ONE = 1.0 - 2.0**-22
 
 
-def shared_by_best(scores: Float[Array, "arms *lanes"]) -> Float[Array, "arms *lanes"]:
-    """The best arm with certainty; several best ones with equal probabilities.
+def shared_by_best(
+    scores: Float[Array, "arms *lanes"], allowed: Mask = None
+) -> Float[Array, "arms *lanes"]:
+    """The best arm of those allowed, with certainty; several best ones with equal probabilities.
 
     Where a score is not finite there is no law, and all entries are NaN.
     """
-    best = (scores == jnp.max(scores, axis=0)).astype(jnp.float32)
     sound = jnp.all(jnp.isfinite(scores), axis=0)
+    if allowed is not None:
+        scores = jnp.where(allowed, scores, -jnp.inf)
+    best = (scores == jnp.max(scores, axis=0)).astype(jnp.float32)
     return jnp.where(sound, best / jnp.sum(best, axis=0), jnp.nan)
 
 

@@ -24,6 +24,7 @@ from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 from feelgood.targets.bonus import FeelGood, on_scores, weighted_bonus
 from feelgood.targets.energy import Energy, LinearModelTarget
@@ -189,10 +190,14 @@ class BlackjaxThompson(GibbsPolicy):
         return dataclasses.replace(state, theta=theta, acceptance=acceptance.mean())
 
     def choose(
-        self, noise: None, state: BlackjaxState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: BlackjaxState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, ""]:
         del noise
-        return lanes.argmax(models.scores(state.spec, state.theta, context))
+        return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
     def update(
         self,

@@ -13,6 +13,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 from feelgood.targets.sums import Value
 
@@ -72,11 +73,15 @@ class EnsemblePlusPlus(ModelPolicy, RidgeAgent):
         return dataclasses.replace(state, theta=lanes.solve_upper(ridge.factor, white), z=z)
 
     def choose(
-        self, noise: None, state: EnsembleState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: EnsembleState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del noise
         assert state.theta is not None
-        return lanes.argmax(models.scores(state.spec, state.theta, context))
+        return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
     def update(
         self,

@@ -11,6 +11,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 
 DECAYS = ("none", "sqrt")
@@ -28,20 +29,27 @@ def explore(
     epsilon: Number,
     decay: str,
     count: Int[Array, ""],
+    allowed: Mask = None,
 ) -> Int[Array, "*lanes"]:
-    """The greedy arm, or with probability ε_t a uniform one; see `rate_of`.
+    """The greedy arm, or with probability ε_t a uniform one of those allowed; see `rate_of`.
 
     Where there is no greedy arm (see `lanes.argmax`), none is chosen.
     """
     rate = rate_of(epsilon, decay, count)
     coin, choice = lanes.uniform(key, 2)
-    arm = jnp.minimum((choice * arms).astype(jnp.int32), arms - 1)
+    some = lanes.allowed_count(arms, allowed)
+    arm = lanes.nth_allowed(jnp.minimum((choice * some).astype(jnp.int32), some - 1), allowed)
     return jnp.where((coin < rate) & (greedy < arms), arm, greedy)
 
 
-def explored(greedy: Int[Array, "*lanes"], arms: int, rate: Number) -> Float[Array, "arms *lanes"]:
+def explored(
+    greedy: Int[Array, "*lanes"], arms: int, rate: Number, allowed: Mask = None
+) -> Float[Array, "arms *lanes"]:
     """The law of `explore`: ε_t/K, and 1 − ε_t more for the greedy arm."""
-    return rate / arms + (1.0 - rate) * lanes.one_hot(greedy, arms)
+    uniform = rate / lanes.allowed_count(arms, allowed)
+    if allowed is not None:
+        uniform = jnp.where(allowed, uniform, 0.0)
+    return uniform + (1.0 - rate) * lanes.one_hot(greedy, arms)
 
 
 @AGENTS.register("epsgreedy", family="Greedy and random")
@@ -57,22 +65,30 @@ class EpsGreedy(RidgePolicy):
     decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
     def choose(
-        self, noise: AnyKey, state: RidgeState, context: Float[Array, "..."]
+        self,
+        noise: AnyKey,
+        state: RidgeState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
-        greedy = self._greedy(state, context)
-        return explore(noise, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
+        greedy, arms = self._greedy(state, context, allowed), state.spec.arms
+        return explore(noise, greedy, arms, self.epsilon, self.decay, state.count, allowed)
 
-    def _greedy(self, state: RidgeState, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
+    def _greedy(
+        self, state: RidgeState, context: Float[Array, "..."], allowed: Mask
+    ) -> Int[Array, "*lanes"]:
         theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
-        return lanes.argmax(models.scores(state.spec, theta, context))
+        return lanes.argmax(models.scores(state.spec, theta, context), allowed)
 
     def hints(self, spec: Spec) -> Hints:
         return super().hints(spec)._replace(pmf=self.pmf)
 
-    def pmf(self, state: RidgeState, context: Float[Array, "..."]) -> Float[Array, "arms *lanes"]:
+    def pmf(
+        self, state: RidgeState, context: Float[Array, "..."], allowed: Mask = None
+    ) -> Float[Array, "arms *lanes"]:
         """ε_t/K, and 1 − ε_t more for the best arm."""
         rate = rate_of(self.epsilon, self.decay, state.count)
-        return explored(self._greedy(state, context), state.spec.arms, rate)
+        return explored(self._greedy(state, context, allowed), state.spec.arms, rate, allowed)
 
 
 class Table(NamedTuple):
@@ -102,19 +118,25 @@ class TabularEpsGreedy(Policy):
         return Table(plays=zeros, mean=zeros, observed=jnp.zeros((), jnp.int32))
 
     def choose(
-        self, noise: AnyKey, state: Table, context: Float[Array, "..."]
+        self,
+        noise: AnyKey,
+        state: Table,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del context
-        greedy, some_untried = self._greedy(state)
+        greedy, some_untried = self._greedy(state, allowed)
         arms = state.plays.shape[0]
-        arm = explore(noise, greedy, arms, self.epsilon, self.decay, state.observed)
+        arm = explore(noise, greedy, arms, self.epsilon, self.decay, state.observed, allowed)
         return jnp.where(some_untried, greedy, arm)
 
     @staticmethod
-    def _greedy(state: Table) -> tuple[Int[Array, "*lanes"], Bool[Array, "*lanes"]]:
+    def _greedy(state: Table, allowed: Mask) -> tuple[Int[Array, "*lanes"], Bool[Array, "*lanes"]]:
         """The first arm that was never played, else the best; and which of the two it is."""
-        untried = state.plays == 0
-        greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
+        untried, mean = state.plays == 0, state.mean
+        if allowed is not None:
+            untried, mean = untried & allowed, jnp.where(allowed, mean, -jnp.inf)
+        greedy = jnp.argmax(jnp.where(untried, jnp.inf, mean), axis=0)
         return greedy, jnp.any(untried, axis=0)
 
     def update(
@@ -137,9 +159,12 @@ class TabularEpsGreedy(Policy):
         del spec
         return Hints(layout="lanes", pmf=self.pmf)
 
-    def pmf(self, state: Table, context: Float[Array, "..."]) -> Float[Array, "arms *lanes"]:
+    def pmf(
+        self, state: Table, context: Float[Array, "..."], allowed: Mask = None
+    ) -> Float[Array, "arms *lanes"]:
         """ε_t/K, and 1 − ε_t more for the best arm; an untried arm with certainty."""
         del context
-        greedy, some_untried = self._greedy(state)
+        greedy, some_untried = self._greedy(state, allowed)
         rate = rate_of(self.epsilon, self.decay, state.observed)
-        return explored(greedy, state.plays.shape[0], jnp.where(some_untried, 0.0, rate))
+        chance = jnp.where(some_untried, 0.0, rate)
+        return explored(greedy, state.plays.shape[0], chance, allowed)

@@ -174,7 +174,9 @@ class EstimateAgent(BeliefPolicy, RidgeAgent):
             return super().rebuilt(state, keep)
         fit = state.fit
         if isinstance(fit, Fit):
-            lower = lanes.cholesky(logistic_fit.hessian(state.rows, self.precision(state), fit.theta))
+            lower = lanes.cholesky(
+                logistic_fit.hessian(state.rows, self.precision(state), fit.theta)
+            )
             fit = fit._replace(anchor=fit.theta, lower=lower)
         return dataclasses.replace(state, fit=fit)
 

@@ -9,6 +9,7 @@ from feelgood.core.policy import AGENTS, Hints, Needs
 from feelgood.core.settings import setting
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 
 
@@ -41,18 +42,20 @@ class Greedy(EstimateAgent):
         noise: Float[Array, "normals *lanes"],
         state: EstimateState,
         context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
-        return drawn_arm(noise[0], self.pmf(state, context))
+        return drawn_arm(noise[0], self.pmf(state, context, allowed))
 
     def hints(self, spec: Spec) -> Hints:
         return super().hints(spec)._replace(pmf=self.pmf)
 
     def pmf(
-        self, state: EstimateState, context: Float[Array, "..."]
+        self, state: EstimateState, context: Float[Array, "..."], allowed: Mask = None
     ) -> Float[Array, "arms *lanes"]:
         """1 for the best arm, or in the first rounds for the one whose turn it is."""
         spec = state.spec
-        law = shared_by_best(models.scores(spec, self.estimate(state).mean, context))
-        turn = jnp.broadcast_to(state.count % spec.arms, spec.lanes)
+        law = shared_by_best(models.scores(spec, self.estimate(state).mean, context), allowed)
+        number = state.count % lanes.allowed_count(spec.arms, allowed)
+        turn = lanes.nth_allowed(jnp.broadcast_to(number, spec.lanes), allowed)
         first = state.count < self.pulls * spec.blocks
         return jnp.where(first, lanes.one_hot(turn, spec.arms), law)

@@ -11,6 +11,7 @@ from feelgood.core.policy import AGENTS, Hints, Needs, Report
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 
 
@@ -40,11 +41,15 @@ class LaplaceTS(EstimatePolicy):
         return dataclasses.replace(state, theta=mean + lanes.solve_upper(lower, normal))
 
     def choose(
-        self, noise: None, state: EstimateState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: EstimateState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del noise
         assert state.theta is not None
-        return lanes.argmax(models.scores(state.spec, state.theta, context))
+        return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
     def report(self, state: EstimateState) -> Report:
         assert state.theta is not None

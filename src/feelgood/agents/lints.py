@@ -12,6 +12,7 @@ from feelgood.core.spec import LinearTarget, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.chi_square import NORMALS, chi_square
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 
 
@@ -61,11 +62,15 @@ class LinTS(ModelRidgePolicy):
         return dataclasses.replace(state, theta=lanes.solve_upper(state.ridge.factor, draw))
 
     def choose(
-        self, noise: None, state: RidgeState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: RidgeState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del noise
         assert state.theta is not None
-        return lanes.argmax(models.scores(state.spec, state.theta, context))
+        return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
     def report(self, state: RidgeState) -> Report:
         assert state.theta is not None

@@ -8,6 +8,7 @@ from feelgood.core.policy import AGENTS, Hints, Needs
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 
 
@@ -31,10 +32,14 @@ class LinUCB(RidgePolicy):
         return Needs(choose=0)
 
     def choose(
-        self, noise: None, state: RidgeState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: RidgeState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del noise
-        return lanes.argmax(self._bounds(state, context))
+        return lanes.argmax(self._bounds(state, context), allowed)
 
     def _bounds(
         self, state: RidgeState, context: Float[Array, "..."]
@@ -50,6 +55,8 @@ class LinUCB(RidgePolicy):
     def hints(self, spec: Spec) -> Hints:
         return super().hints(spec)._replace(pmf=self.pmf)
 
-    def pmf(self, state: RidgeState, context: Float[Array, "..."]) -> Float[Array, "arms *lanes"]:
+    def pmf(
+        self, state: RidgeState, context: Float[Array, "..."], allowed: Mask = None
+    ) -> Float[Array, "arms *lanes"]:
         """1 for the arm with the largest bound; the first of several."""
-        return lanes.one_hot(lanes.argmax(self._bounds(state, context)), state.spec.arms)
+        return lanes.one_hot(self.choose(None, state, context, allowed), state.spec.arms)

@@ -14,6 +14,7 @@ from feelgood.core.settings import setting, settings_of
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets.bonus import FeelGood, weighted_bonus
 from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.network_energy import NetworkEnergy
@@ -100,10 +101,13 @@ class NeuralPolicy(Policy):
 
 
 def play_greedily(
-    network: Network, theta: Float[Array, " parameters"], context: Float[Array, "..."]
+    network: Network,
+    theta: Float[Array, " parameters"],
+    context: Float[Array, "..."],
+    allowed: Mask,
 ) -> Int[Array, ""]:
-    """The arm with the largest f."""
-    return lanes.argmax(network.scores(theta, context))
+    """The arm with the largest f, of those allowed."""
+    return lanes.argmax(network.scores(theta, context), allowed)
 
 
 def maybe(due: Bool[Array, ""], learn: Callable[[Any], Any], state: Any) -> Any:

@@ -8,6 +8,7 @@ from feelgood.core.policy import AGENTS
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 
 
 @AGENTS.register("neural-eps-greedy", family="Networks")
@@ -20,8 +21,12 @@ class NeuralEpsGreedy(TrainedPolicy):
     decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
     def choose(
-        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+        self,
+        key: AnyKey,
+        state: TrainedState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, ""]:
-        greedy = play_greedily(self.network(state.spec), state.theta, context)
+        greedy = play_greedily(self.network(state.spec), state.theta, context, allowed)
         count = state.replay.filled
-        return explore(key, greedy, state.spec.arms, self.epsilon, self.decay, count)
+        return explore(key, greedy, state.spec.arms, self.epsilon, self.decay, count, allowed)

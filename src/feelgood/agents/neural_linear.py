@@ -12,6 +12,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
 
@@ -82,10 +83,14 @@ class NeuralLinear(TrainedPolicy):
         return jax.scipy.linalg.cho_solve((root, True), regression.moment), root
 
     def choose(
-        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+        self,
+        key: AnyKey,
+        state: TrainedState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, ""]:
         mean, root = self.posterior(state.extra)
         white = lanes.normal(key, len(mean))
         spread = jax.scipy.linalg.solve_triangular(root, white, lower=True, trans=1)
         features = self.network(state.spec).features(state.theta, context)
-        return lanes.argmax(features @ (mean + jnp.sqrt(self.nu) * spread))
+        return lanes.argmax(features @ (mean + jnp.sqrt(self.nu) * spread), allowed)

@@ -25,6 +25,7 @@ from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, setting, settings_of
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics.keys import AnyKey, fold_in
+from feelgood.numerics.lanes import Mask
 from feelgood.samplers import KERNELS, Kernel
 from feelgood.samplers.blocks import RoundInfo, Tuning, run_steps
 from feelgood.targets.bonus import FeelGood, weighted_bonus
@@ -144,10 +145,14 @@ class NeuralThompson(NeuralPolicy):
         return dataclasses.replace(state, chain=chain, info=info, step=1.0 * tuning.step)
 
     def choose(
-        self, noise: None, state: NeuralThompsonState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: NeuralThompsonState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, ""]:
         del noise
-        return play_greedily(self.network(state.spec), state.chain.theta[:, 0], context)
+        return play_greedily(self.network(state.spec), state.chain.theta[:, 0], context, allowed)
 
     def update(
         self,

@@ -7,6 +7,7 @@ from feelgood.agents.neural_design import DesignPolicy
 from feelgood.core.policy import AGENTS
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 
 
@@ -18,10 +19,14 @@ class NeuralTS(DesignPolicy):
     """
 
     def choose(
-        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+        self,
+        key: AnyKey,
+        state: TrainedState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, ""]:
         means, widths = self.scores(state, context)
-        return lanes.argmax(means + widths * lanes.normal(key, state.spec.arms))
+        return lanes.argmax(means + widths * lanes.normal(key, state.spec.arms), allowed)
 
 
 AGENTS.add(

@@ -7,6 +7,7 @@ from feelgood.agents.neural_design import DesignPolicy
 from feelgood.core.policy import AGENTS
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 
 
 @AGENTS.register("neural-ucb", family="Networks")
@@ -17,8 +18,12 @@ class NeuralUCB(DesignPolicy):
     """
 
     def choose(
-        self, key: AnyKey, state: TrainedState, context: Float[Array, "..."]
+        self,
+        key: AnyKey,
+        state: TrainedState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, ""]:
         del key
         means, widths = self.scores(state, context)
-        return lanes.argmax(means + widths)
+        return lanes.argmax(means + widths, allowed)

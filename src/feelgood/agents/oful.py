@@ -9,6 +9,7 @@ from feelgood.core.policy import AGENTS, Hints, Needs
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import models
 from feelgood.targets.sums import Value
 
@@ -51,14 +52,15 @@ class OFUL(EstimateAgent):
         noise: Float[Array, "normals *lanes"],
         state: EstimateState,
         context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
-        return drawn_arm(noise[0], self.pmf(state, context))
+        return drawn_arm(noise[0], self.pmf(state, context, allowed))
 
     def hints(self, spec: Spec) -> Hints:
         return super().hints(spec)._replace(pmf=self.pmf)
 
     def pmf(
-        self, state: EstimateState, context: Float[Array, "..."]
+        self, state: EstimateState, context: Float[Array, "..."], allowed: Mask = None
     ) -> Float[Array, "arms *lanes"]:
         """1 for the arm with the largest bound, shared by several."""
         spec, (mean, lower, _) = state.spec, self.estimate(state)
@@ -66,7 +68,8 @@ class OFUL(EstimateAgent):
         each = jnp.broadcast_to(x, (x.shape[0], max(x.shape[1], spec.blocks), *x.shape[2:]))
         whitened = lanes.solve_lower(lower, each)
         spread = jnp.sqrt(lanes.dot(whitened, whitened))
-        return shared_by_best(models.scores(spec, mean, context) + self.radius(state) * spread)
+        bounds = models.scores(spec, mean, context) + self.radius(state) * spread
+        return shared_by_best(bounds, allowed)
 
     def radius(self, state: EstimateState) -> Value:
         """w β."""

@@ -10,21 +10,27 @@ from feelgood.agents.estimates import EstimateAgent, EstimateState, FittedState
 from feelgood.core.policy import AGENTS, Hints, Needs
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
+from feelgood.numerics import lanes
+from feelgood.numerics.lanes import Mask
 
 #: The largest standard deviation of a reward that is 0 or 1.
 _BERNOULLI_NOISE = 0.5
 
 
 def inverse_gap_weights(
-    rewards: Float[Array, "arms *lanes"], gamma: Float[Array, "*lanes"]
+    rewards: Float[Array, "arms *lanes"], gamma: Float[Array, "*lanes"], allowed: Mask = None
 ) -> Float[Array, "arms *lanes"]:
     """1/(K + γ(f̂* − f̂_a)), and the rest to the best arm; several best ones share it.
 
     The sum of the others is at most (K − 1)/K, so the best arm has at least 1/K.
     """
-    best = jnp.max(rewards, axis=0)
-    law = 1.0 / (rewards.shape[0] + gamma * (best - rewards))
-    return law + (1.0 - jnp.sum(law, axis=0)) * shared_by_best(rewards)
+    arms = lanes.allowed_count(rewards.shape[0], allowed)
+    if allowed is None:
+        law = 1.0 / (arms + gamma * (jnp.max(rewards, axis=0) - rewards))
+    else:
+        best = jnp.max(jnp.where(allowed, rewards, -jnp.inf), axis=0)
+        law = jnp.where(allowed, 1.0 / (arms + gamma * (best - rewards)), 0.0)
+    return law + (1.0 - jnp.sum(law, axis=0)) * shared_by_best(rewards, allowed)
 
 
 @AGENTS.register("squarecb", family="Greedy and random")
@@ -56,14 +62,15 @@ class SquareCB(EstimateAgent):
         noise: Float[Array, "normals *lanes"],
         state: EstimateState,
         context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
-        return drawn_arm(noise[0], self.pmf(state, context))
+        return drawn_arm(noise[0], self.pmf(state, context, allowed))
 
     def hints(self, spec: Spec) -> Hints:
         return super().hints(spec)._replace(pmf=self.pmf)
 
     def pmf(
-        self, state: EstimateState, context: Float[Array, "..."]
+        self, state: EstimateState, context: Float[Array, "..."], allowed: Mask = None
     ) -> Float[Array, "arms *lanes"]:
         """The rule itself."""
         spec = state.spec
@@ -73,4 +80,5 @@ class SquareCB(EstimateAgent):
             noise = jnp.sqrt(self.estimate(state).variance)
         # 0 to the power of 0 is 1: a γ that does not grow is there from the first round on.
         growth = math.sqrt(spec.arms / spec.parameters) * (1.0 * state.count) ** self.exponent
-        return inverse_gap_weights(self.mean_rewards(state, context), self.gamma * growth / noise)
+        gamma = self.gamma * growth / noise
+        return inverse_gap_weights(self.mean_rewards(state, context), gamma, allowed)

@@ -20,6 +20,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, fold_in
+from feelgood.numerics.lanes import Mask
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
 from feelgood.targets.bonus import FeelGood, on_scores
@@ -242,10 +243,14 @@ class Thompson(GibbsPolicy):
         return lax.fori_loop(0, turns, again, (state.chain, RoundInfo.nothing(state.spec.lanes)))
 
     def choose(
-        self, noise: None, state: ThompsonState, context: Float[Array, "..."]
+        self,
+        noise: None,
+        state: ThompsonState,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del noise
-        return lanes.argmax(models.scores(state.spec, state.chain.theta, context))
+        return lanes.argmax(models.scores(state.spec, state.chain.theta, context), allowed)
 
     def update(
         self,

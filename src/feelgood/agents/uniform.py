@@ -7,6 +7,7 @@ from feelgood.core.policy import AGENTS, Hints, Policy, Report
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 
 
 @AGENTS.register("uniform", family="Greedy and random")
@@ -18,10 +19,16 @@ class Uniform(Policy):
         return jnp.zeros((spec.arms, *spec.lanes))
 
     def choose(
-        self, noise: AnyKey, state: Float[Array, "arms *lanes"], context: Float[Array, "..."]
+        self,
+        noise: AnyKey,
+        state: Float[Array, "arms *lanes"],
+        context: Float[Array, "..."],
+        allowed: Mask = None,
     ) -> Int[Array, "*lanes"]:
         del context
-        return lanes.randint(noise, 1, state.shape[0])[0]
+        # All chains are offered the same arms.
+        some = state.shape[0] if allowed is None else jnp.max(jnp.sum(allowed, axis=0))
+        return lanes.nth_allowed(lanes.randint(noise, 1, some)[0], allowed)
 
     def update(
         self,
@@ -41,8 +48,9 @@ class Uniform(Policy):
         return Hints(layout="lanes", pmf=self.pmf)
 
     def pmf(
-        self, state: Float[Array, "arms *lanes"], context: Float[Array, "..."]
+        self, state: Float[Array, "arms *lanes"], context: Float[Array, "..."], allowed: Mask = None
     ) -> Float[Array, "arms *lanes"]:
         """1/K."""
         del context
-        return jnp.full_like(state, 1.0 / state.shape[0])
+        law = jnp.full_like(state, 1.0 / lanes.allowed_count(state.shape[0], allowed))
+        return law if allowed is None else jnp.where(allowed, law, 0.0)

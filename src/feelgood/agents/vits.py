@@ -16,6 +16,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.lanes import Mask
 from feelgood.targets import logistic_fit, models, sums
 from feelgood.targets.sums import Theta, Value
 
@@ -180,9 +181,15 @@ class VITS(EstimatePolicy):
         law = self._flowed(state.model, state.law, normals[1:])
         return dataclasses.replace(state, law=law, theta=law.point(normals[0]))
 
-    def choose(self, noise: None, state: Any, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
+    def choose(
+        self,
+        noise: None,
+        state: Any,
+        context: Float[Array, "..."],
+        allowed: Mask = None,
+    ) -> Int[Array, "*lanes"]:
         del noise
-        return lanes.argmax(models.scores(state.spec, state.theta, context))
+        return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
     def update(
         self,
@@ -200,8 +207,10 @@ class VITS(EstimatePolicy):
         return Report(finite=sound & super().report(state.model).finite, parameters=parameters)
 
     def hints(self, spec: Spec) -> Hints:
-        return super().hints(spec)._replace(
-            target=self.linear_target(spec), linear=True, rebuilt=self._rebuilt_model
+        return (
+            super()
+            .hints(spec)
+            ._replace(target=self.linear_target(spec), linear=True, rebuilt=self._rebuilt_model)
         )
 
     def _rebuilt_model(self, state: Any, keep: Value) -> Any:

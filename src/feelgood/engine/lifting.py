@@ -14,7 +14,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Needs, Policy, Report
 from feelgood.core.spec import Spec
 from feelgood.numerics.keys import AnyKey, LaneKeys
-from feelgood.numerics.lanes import Unbatched
+from feelgood.numerics.lanes import Mask, Unbatched
 
 
 def for_lanes(policy: Policy, spec: Spec, hint: str, swept: Sequence[bool] | None = None) -> Policy:
@@ -91,12 +91,15 @@ class Lifted(Policy):
             lambda policy, *a: policy.draw(*a), numbers, state, axes=(axis, axes), out=axes
         )
 
-    def choose(self, noise: Any, state: Any, context: Float[Array, "..."]) -> Array:
+    def choose(
+        self, noise: Any, state: Any, context: Float[Array, "..."], allowed: Mask = None
+    ) -> Array:
         numbers, axis = self._noise(noise)
+        mask = () if allowed is None else (allowed,)
         return self._lift(
             lambda policy, *a: policy.choose(*a),
-            *(numbers, state, context),
-            axes=(axis, self._axes(state), -1),
+            *(numbers, state, context, *mask),
+            axes=(axis, self._axes(state), *[-1] * (1 + len(mask))),
         )
 
     def update(self, state: Any, context: Array, arm: Array, reward: Array) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.policy import AGENTS
-from feelgood.core.spec import Spec
+from feelgood.core.spec import Likelihood, Spec
 from feelgood.live.decisions import EXPIRED, REWARDED, Decision, Ledger
 from feelgood.live.live_player import LivePlayer
 from feelgood.live.requests import (
@@ -61,8 +61,7 @@ class Bandit:
         entry = AGENTS[agent]
         labels = parse_arms(arms)
         dim = _dimension(features, arm_features)
-        if rewards not in ("squared", "bernoulli"):
-            raise FeelgoodError(f"rewards = {shown(rewards)}: use 'squared' or 'bernoulli'.")
+        likelihood = _likelihood(rewards)
         self._settings = entry.resolve(settings)
         self._agent = agent
         self._policy = entry.build(settings)
@@ -70,7 +69,7 @@ class Bandit:
         members = _whole("members", members, 1, MOST_MEMBERS)
         seed = _whole("seed", seed, 0, MOST_SEED)
         keep = _share(forget)
-        spec = Spec(len(labels), dim, shared=arm_features is not None, rewards=rewards)
+        spec = Spec(len(labels), dim, shared=arm_features is not None, rewards=likelihood)
         if keep < 1.0 and not self._policy.hints(spec).sums:
             raise FeelgoodError(
                 f"forget = {shown(forget)} is not possible with {agent}, which keeps more than "
@@ -305,6 +304,14 @@ def _dimension(features: Any, arm_features: Any) -> int:
     if features is None:
         return _whole("arm_features", arm_features, 1, 1_000_000)
     return _whole("features", features, 1, 1_000_000)
+
+
+def _likelihood(value: Any) -> Likelihood:
+    if value == "squared":
+        return "squared"
+    if value == "bernoulli":
+        return "bernoulli"
+    raise FeelgoodError(f"rewards = {shown(value)} is not allowed: use 'squared' or 'bernoulli'.")
 
 
 def _share(value: Any) -> float:

@@ -207,9 +207,7 @@ class LivePlayer:
         if not self.ready:
             noise = self.noise(self.round)
             request = self.write(None, noise, self.round, played=self.played)
-            self.words, self.large = self.programs.draw(
-                self.words, self._current_large(), request
-            )
+            self.words, self.large = self.programs.draw(self.words, self._current_large(), request)
             self.ready, self.played = True, False
             self._read_parameters()
 
@@ -239,9 +237,7 @@ class LivePlayer:
             scores = np.where(allowed.reshape(shape), scores, -np.inf)
         return scores.argmax(0)
 
-    def learn(
-        self, context: np.ndarray, arm: int, reward: float, *, draws: bool = True
-    ) -> None:
+    def learn(self, context: np.ndarray, arm: int, reward: float, *, draws: bool = True) -> None:
         """One observed reward; with the draw of the next round."""
         if self.grows and self.version >= self.room:
             self.grow()

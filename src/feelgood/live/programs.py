@@ -4,6 +4,7 @@ A program takes the packed `Carried` of a bandit and one packed `Request`, and g
 Programs are modules: equal ones share what is compiled.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -130,9 +131,7 @@ class Form(eqx.Module):
         head = words[:_HEAD].astype(jnp.int32)
         numbers = lax.bitcast_convert_type(words, jnp.float32)
         starts, spec = self.starts, self.game.spec
-        context, allowed, draw, choose = (
-            numbers[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)
-        )
+        context, allowed, draw, choose = (numbers[a:b] for a, b in itertools.pairwise(starts))
         lead = (-1, *spec.lanes)
         noise = RoundNoise(
             draw.reshape(lead) if self.game.amounts[0] else None,
@@ -293,7 +292,9 @@ class Step(eqx.Module):
         """The random numbers of the request's round."""
         needs, keys = self.game.needs, self.game.keys(carried.streams)
         noise = completed(request.noise, needs, keys, request.round)
-        return RoundNoise(noise.draw if needs.draw else None, noise.choose if needs.choose else None)
+        return RoundNoise(
+            noise.draw if needs.draw else None, noise.choose if needs.choose else None
+        )
 
     def drawn_state(self, carried: Carried) -> Any:
         """The state after the draw ahead."""
@@ -336,7 +337,9 @@ def _select(first: Array, yes: Array, no: Array) -> Array:
 class DrawStep(Step):
     """A draw for the round of the request."""
 
-    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> tuple[StateWords, LargeLeaves]:
+    def __call__(
+        self, words: StateWords, large: LargeLeaves, request: RequestWords
+    ) -> tuple[StateWords, LargeLeaves]:
         asked = Form(self.game).read(request)
         carried = self.read(words, large, asked)
         return self.write(words, self.with_draw(carried, asked))
@@ -345,7 +348,9 @@ class DrawStep(Step):
 class LearnStep(Step):
     """One observed reward, and a draw for the round of the request."""
 
-    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> tuple[StateWords, LargeLeaves]:
+    def __call__(
+        self, words: StateWords, large: LargeLeaves, request: RequestWords
+    ) -> tuple[StateWords, LargeLeaves]:
         asked, spec = Form(self.game).read(request), self.game.spec
         carried = self.read(words, large, asked)
         policy, state = carried.policy, carried.state
@@ -364,7 +369,9 @@ class ChooseStep(Step):
 
     masks: bool = eqx.field(static=True)
 
-    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> Int[Array, "*lanes"]:
+    def __call__(
+        self, words: StateWords, large: LargeLeaves, request: RequestWords
+    ) -> Int[Array, "*lanes"]:
         asked, spec = Form(self.game).read(request), self.game.spec
         carried = self.packing.unpack(words, large)
         state, noise = self.drawn_state(carried), self.noise(carried, asked)
@@ -378,7 +385,9 @@ class LawStep(Step):
 
     masks: bool = eqx.field(static=True)
 
-    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> Float[Array, " arms"]:
+    def __call__(
+        self, words: StateWords, large: LargeLeaves, request: RequestWords
+    ) -> Float[Array, " arms"]:
         asked, spec = Form(self.game).read(request), self.game.spec
         carried = self.read(words, large, asked)
         pmf = self.game.agent.policy.hints(spec).pmf

@@ -11,12 +11,13 @@ Shapes are written `[dim, *lanes]` in the docstrings.
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, Num
+from jaxtyping import Array, Bool, Float, Int, Num
 
 from feelgood.numerics import generator
 from feelgood.numerics.keys import AnyKey, LaneKeys
@@ -293,14 +294,30 @@ def inverse_root_update(
     return root - outer(white, along)
 
 
-def argmax(scores: Float[Array, "arms *lanes"]) -> Int[Array, "*lanes"]:
-    """The first arm with the largest score.
+#: Which arms may be chosen; None: all.
+Mask: TypeAlias = Bool[Array, "arms *lanes"] | None
+
+
+def argmax(scores: Float[Array, "arms *lanes"], allowed: Mask = None) -> Int[Array, "*lanes"]:
+    """The first arm with the largest score, of those allowed.
 
     Where a score is not finite there is none. The answer is then one past the last arm, which the
     engine takes as a divergence.
     """
     sound = jnp.all(jnp.isfinite(scores), axis=0)
+    if allowed is not None:
+        scores = jnp.where(allowed, scores, -jnp.inf)
     return jnp.where(sound, jnp.argmax(scores, axis=0), scores.shape[0])
+
+
+def allowed_count(arms: int, allowed: Mask) -> Int[Array, "*lanes"] | int:
+    """How many arms may be chosen."""
+    return arms if allowed is None else jnp.sum(allowed, axis=0)
+
+
+def nth_allowed(n: Int[Array, "*lanes"], allowed: Mask) -> Int[Array, "*lanes"]:
+    """Arm number n, counted from 0, of those that may be chosen."""
+    return n if allowed is None else jnp.sum(jnp.cumsum(allowed, axis=0) <= n, axis=0)
 
 
 def one_hot(index: Int[Array, "*lanes"], size: int) -> Float[Array, "size *lanes"]:

@@ -107,9 +107,7 @@ class ScaleModel(eqx.Module):
 
         return lax.cond(jnp.any(renewed), renew, lambda old: old, kept), renewed
 
-    def _estimate(
-        self, scales: Scales, stats: Stats, first: Bool[Array, "*lanes"]
-    ) -> Scales:
+    def _estimate(self, scales: Scales, stats: Stats, first: Bool[Array, "*lanes"]) -> Scales:
         """Two steps of expectation maximisation; from a guess where there was nothing before."""
         squares, count = scales.squares, scales.rewards
         parameters = stats.moment.shape[0] * stats.moment.shape[1]

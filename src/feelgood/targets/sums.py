@@ -38,7 +38,6 @@ class Stats(NamedTuple):
             moment=self.moment + (reward * x)[:, None] * block,
         )
 
-
     def times(self, factor: Number) -> "Stats":
         """Every observation with this weight."""
         return Stats(gram=factor * self.gram, moment=factor * self.moment)
