@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from feelgood.evaluation.log_summary import summarise
-from feelgood.logs.schema import Events, make_events, rows_as_lists
+from feelgood.logs.event_schema import Events, make_events, rows_as_lists
 
 ARMS = ["a", "b"]
 

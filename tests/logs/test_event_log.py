@@ -14,7 +14,7 @@ from pyarrow import ipc
 
 from feelgood import FeelgoodError
 from feelgood.logs.event_log import EventLog, read_log
-from feelgood.logs.schema import event_schema, make_events
+from feelgood.logs.event_schema import event_schema, make_events
 
 ARMS = ["a", "b", "c"]
 

@@ -14,11 +14,11 @@ import pytest
 from feelgood import FeelgoodError
 from feelgood.logs.dsjson import events_to_dsjson
 from feelgood.logs.event_log import EventLog
+from feelgood.logs.event_schema import Events, make_events
 from feelgood.logs.frame_events import events_from_frame
 from feelgood.logs.obp_feedback import context_matrix, events_from_obp, events_to_obp
 from feelgood.logs.open_bandit import events_to_open_bandit
 from feelgood.logs.opening import open_events
-from feelgood.logs.schema import Events, make_events
 
 OPEN_BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,affinity_0
 0,2019-11-24 00:00:03.5+00:00,2,3,0,0.25,red,0.0

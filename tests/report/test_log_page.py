@@ -4,11 +4,11 @@ import re
 
 import numpy as np
 
-from feelgood.evaluation.evaluating import Evaluation
-from feelgood.evaluation.judging import judge
+from feelgood.evaluation.evaluating import LogEvaluation
+from feelgood.evaluation.judging import judge_agent
 from feelgood.evaluation.log_arrays import LogArrays
 from feelgood.evaluation.log_summary import summarise
-from feelgood.logs.schema import make_events
+from feelgood.logs.event_schema import make_events
 from feelgood.report.log_page import evaluation_page, log_page
 from feelgood.stats.off_policy import direct_method
 
@@ -39,8 +39,12 @@ def checked(page: str) -> str:
 def test_the_page_of_an_evaluation() -> None:
     log = some_log()
     chances = np.tile([0.9, 0.1], (len(log), 1))
-    values = tuple(judge(agent, log, law, np.zeros_like(law)) for agent, law in (("one", chances),))
-    found = Evaluation(direct_method(log.rewards), values, len(log), 100, 4, 0.95, ("A <note>.",))
+    values = tuple(
+        judge_agent(agent, log, law, np.zeros_like(law)) for agent, law in (("one", chances),)
+    )
+    found = LogEvaluation(
+        direct_method(log.rewards), values, len(log), 100, 4, 0.95, ("A <note>.",)
+    )
     page = checked(evaluation_page(found, "<i>log"))
     for text in ("doubly robust", "replay", "one", "A &lt;note&gt;.", "&lt;i&gt;log"):
         assert text in page

@@ -23,7 +23,7 @@ from feelgood.cli.set_options import parse_single_values
 from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
-    from feelgood.evaluation.evaluating import Evaluation
+    from feelgood.evaluation.evaluating import LogEvaluation
 
 
 @app.command("evaluate", epilog="Example: feelgood evaluate decisions.arrow lints linucb")
@@ -95,7 +95,7 @@ def _names(words: list[str]) -> list[str]:
     return [AGENTS[name].name for name in out]
 
 
-def _show(found: "Evaluation", name: str, json_: str | None) -> None:
+def _show(found: "LogEvaluation", name: str, json_: str | None) -> None:
     view = console_for(json_)
     for sentence in found.notes:
         view.print(sentence, markup=False, soft_wrap=True)
@@ -104,7 +104,7 @@ def _show(found: "Evaluation", name: str, json_: str | None) -> None:
         view.print(sentence, markup=False, soft_wrap=True)
 
 
-def _table(found: "Evaluation", name: str) -> Table:
+def _table(found: "LogEvaluation", name: str) -> Table:
     from feelgood.evaluation.value_table import table_caption, value_table
 
     heads, rows = value_table(found)

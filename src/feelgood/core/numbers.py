@@ -43,9 +43,9 @@ def with_half_width(value: float, half: float) -> str:
     if not math.isfinite(value):
         return "–"
     if not math.isfinite(half) or half <= 0.0:
-        return f"{value:.4g}"
+        return f"{value:.4g}".replace("-", "−")
     digits = min(max(1 - math.floor(math.log10(half)), 0), 12)
-    return f"{value:,.{digits}f} ± {half:,.{digits}f}"
+    return f"{value:,.{digits}f} ± {half:,.{digits}f}".replace("-", "−")
 
 
 def mean_std_count(mean: float, std: float, count: int) -> str:

@@ -1,5 +1,6 @@
 """Which agent would have done better on a log?"""
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -11,7 +12,7 @@ import numpy as np
 from feelgood.core.arguments import parse_level, parse_names, parse_whole
 from feelgood.core.errors import FeelgoodError
 from feelgood.evaluation.bandits import bandit_maker
-from feelgood.evaluation.judging import AgentValue, difference, judge
+from feelgood.evaluation.judging import AgentValue, difference, judge_agent
 from feelgood.evaluation.log_arrays import log_arrays
 from feelgood.evaluation.progressive import Maker, model_rewards, walk
 from feelgood.logs.opening import open_events
@@ -23,7 +24,7 @@ BLOCKS = 20
 
 
 @dataclasses.dataclass(frozen=True)
-class Evaluation:
+class LogEvaluation:
     """What agents would have earned on a log, beside what it earned itself.
 
     `values` is in the order in which the agents were named, `log` the mean reward of the same
@@ -61,15 +62,16 @@ class Evaluation:
             but = "" if apart.is_seen else ", which cannot be told from chance"
             out = f"{best.agent} {seen}: {by} beside {rival.agent}, the next{but}. {out}"
         if best.warnings:
-            out += " Its overlap with the log is too thin to rely on that."
+            out += f" Mind the warning about {best.agent}."
         return out
 
     def _beside_log(self, best: AgentValue) -> str:
         apart = difference(best.main.terms, self.log.terms, self.level)
         seen = "" if apart.is_seen else ", which cannot be told from chance"
+        more = "more" if apart.mean >= 0 else "less"
         return (
-            f"Beside what the log earned, {self.log.value:.4g}, {best.agent} has "
-            f"{_signed(apart.mean)} ({_interval(apart, self.level)}){seen}."
+            f"{best.agent} would have earned {abs(apart.mean):.4g} {more} per decision than the "
+            f"log, which had {self.log.value:.4g} ({_interval(apart, self.level)}){seen}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def evaluate(
     intercept: bool = True,
     make: Maker | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Evaluation:
+) -> LogEvaluation:
     """Judge agents on a log that somebody else's decisions made.
 
     The log is cut into blocks. Each agent learns from a block and is then judged on the next one,
@@ -157,12 +159,15 @@ def evaluate(
     for name in names:
         for used in (1, members):
             tell = progress and functools.partial(progress, name)
-            chances = walk(maker(name, arrays, used), arrays, blocks, tell)
+            with contextlib.ExitStack() as after:
+                learner = maker(name, arrays, used)
+                after.callback(getattr(learner, "close", lambda: None))
+                chances = walk(learner, arrays, blocks, tell)
             if chances is not None:
                 break
         else:
             raise FeelgoodError(f"{name} has no probabilities, even with {members} chains.")
-        values.append(judge(name, judged, chances, model, level, used))
+        values.append(judge_agent(name, judged, chances, model, level, used))
     first = len(arrays) - len(judged)
     earned = direct_method(judged.rewards, level)
-    return Evaluation(earned, tuple(values), len(judged), first, blocks, level, tuple(notes))
+    return LogEvaluation(earned, tuple(values), len(judged), first, blocks, level, tuple(notes))

@@ -36,7 +36,7 @@ class AgentValue:
         return next(self.values[name] for name in off_policy.ESTIMATORS if name in self.values)
 
 
-def judge(
+def judge_agent(
     agent: str,
     log: LogArrays,
     chances: Float[np.ndarray, "decisions arms"],

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.logs.event_schema import Events
 from feelgood.logs.obp_feedback import context_matrix
-from feelgood.logs.schema import Events
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pyarrow.compute as pc
 
+from feelgood.logs.event_schema import Events
 from feelgood.logs.obp_feedback import context_matrix
-from feelgood.logs.schema import Events
 from feelgood.stats.student import t_quantile
 from feelgood.stats.welch import welch_samples
 
 #: Parts of the log along which things are shown.
-PARTS = 24
+LOG_PARTS = 24
 #: Level of each family of checks: of all arms together, or of all numbers of a context.
 LEVEL = 0.01
 
@@ -61,7 +61,7 @@ def summarise(events: Events) -> LogSummary:
     labels = np.array(events.table["arm"].to_pylist(), object)
     rewards, chances = events.numbers("reward"), events.numbers("probability")
     arms = _arms(events, labels, rewards)
-    ends = np.unique(np.linspace(0, len(events), min(PARTS, len(events)) + 1).astype(int))
+    ends = np.unique(np.linspace(0, len(events), min(LOG_PARTS, len(events)) + 1).astype(int))
     names = [arm.arm for arm in arms]
     parts = []
     for start, end in itertools.pairwise(ends.tolist()):

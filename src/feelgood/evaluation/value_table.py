@@ -1,7 +1,7 @@
 """The table of agents on a log, as texts: for the terminal and for the page."""
 
 from feelgood.core.numbers import with_half_width
-from feelgood.evaluation.evaluating import Evaluation
+from feelgood.evaluation.evaluating import LogEvaluation
 from feelgood.stats.off_policy import ESTIMATORS, PolicyValue
 
 #: What people call the estimators.
@@ -14,12 +14,12 @@ ESTIMATOR_NAMES = {
 }
 
 
-def used_estimators(found: Evaluation) -> list[str]:
+def used_estimators(found: LogEvaluation) -> list[str]:
     """The estimators that the log allows, in their order."""
     return [key for key in ESTIMATORS if any(key in value.values for value in found.values)]
 
 
-def value_table(found: Evaluation) -> tuple[list[str], list[list[str]]]:
+def value_table(found: LogEvaluation) -> tuple[list[str], list[list[str]]]:
     """Heads, and one row per agent, the log itself first."""
     used = used_estimators(found)
     heads = ["agent", *(ESTIMATOR_NAMES[key] for key in used), "effective"]
@@ -31,7 +31,7 @@ def value_table(found: Evaluation) -> tuple[list[str], list[list[str]]]:
     return heads, rows
 
 
-def table_caption(found: Evaluation) -> str:
+def table_caption(found: LogEvaluation) -> str:
     """How to read the table."""
     return (
         f"± half of a {100 * found.level:.3g} % normal interval. Agents learned from "

@@ -18,7 +18,7 @@ import pyarrow as pa
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.logs.schema import Events, make_events
+from feelgood.logs.event_schema import Events, make_events
 
 #: A feature is a number by its name. A text is the number 1 of "name=text".
 Features = dict[str, float]

@@ -59,7 +59,7 @@ def _levels(name: str, column: Column, called: str, notes: list[str]) -> list[np
     return [((texts == level) & there).astype(np.float64) for level in levels[1:]]
 
 
-def one_hot(values: np.ndarray) -> np.ndarray:
+def one_column_each(values: np.ndarray) -> np.ndarray:
     """One column per distinct value."""
     return (np.unique(values)[None, :] == np.asarray(values)[:, None]).astype(np.float32)
 

@@ -21,7 +21,7 @@ from pyarrow import ipc
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_number, parse_path, parse_whole
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.logs.schema import Events, check_events, event_schema
+from feelgood.logs.event_schema import Events, check_events, event_schema
 
 DECISION, REWARD = 0, 1
 #: The first bytes of an Arrow stream.

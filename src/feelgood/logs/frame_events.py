@@ -10,7 +10,7 @@ from feelgood.core.errors import FeelgoodError, did_you_mean, shown
 from feelgood.core.table_columns import read_column
 from feelgood.core.tables import to_arrow_table
 from feelgood.logs.encoding import encode_columns
-from feelgood.logs.schema import Events, make_events, rows_as_lists
+from feelgood.logs.event_schema import Events, make_events, rows_as_lists
 
 #: What the columns of the schema are called elsewhere; the first that is there is taken.
 ALIASES = {
@@ -21,7 +21,7 @@ ALIASES = {
     "probability": ("probability", "propensity", "propensity_score", "pscore", "action_prob"),
 }
 #: Columns that are taken under their own name alone.
-OWN = ("context", "arm_features", "arms", "weight", "pmf", "version")
+SCHEMA_COLUMNS = ("context", "arm_features", "arms", "weight", "pmf", "version")
 
 
 def events_from_frame(
@@ -61,9 +61,9 @@ def events_from_frame(
         name: table[column] for name, column in found.items() if column is not None
     }
     columns["arm"] = pa.array(_labels(table[str(found["arm"])], called), pa.string())
-    columns |= {name: table[name] for name in OWN if name in table.column_names}
+    columns |= {name: table[name] for name in SCHEMA_COLUMNS if name in table.column_names}
     if features is not None or "context" not in columns:
-        taken = {*found.values(), *OWN}
+        taken = {*found.values(), *SCHEMA_COLUMNS}
         names = [n for n in table.column_names if n not in taken] if features is None else features
         for name in names:
             _known(table, called, name)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.logs.encoding import joined_contexts, one_hot
-from feelgood.logs.schema import Events, make_events, rows_as_lists, same_in_all_rows
+from feelgood.logs.encoding import joined_contexts, one_column_each
+from feelgood.logs.event_schema import Events, make_events, rows_as_lists, same_in_all_rows
 
 
 def events_from_obp(feedback: Mapping[str, Any], called: str = "the dictionary") -> Events:
@@ -42,7 +42,7 @@ def events_from_obp(feedback: Mapping[str, Any], called: str = "the dictionary")
     seen = feedback.get("context")
     context = joined_contexts(
         None if seen is None else np.asarray(seen),
-        one_hot(np.asarray(position)) if several else None,
+        one_column_each(np.asarray(position)) if several else None,
     )
     columns["context"] = None if context is None else rows_as_lists(context, pa.float32())
     if feedback.get("pi_b") is not None:

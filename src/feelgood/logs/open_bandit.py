@@ -16,9 +16,9 @@ from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.tables import to_arrow_table
-from feelgood.logs.encoding import encode_columns, joined_contexts, one_hot
+from feelgood.logs.encoding import encode_columns, joined_contexts, one_column_each
+from feelgood.logs.event_schema import Events, make_events, rows_as_lists, same_in_all_rows
 from feelgood.logs.obp_feedback import context_matrix
-from feelgood.logs.schema import Events, make_events, rows_as_lists, same_in_all_rows
 
 NEEDED = ("item_id", "click")
 _CHANCES = ("propensity_score", "action_prob")
@@ -48,7 +48,7 @@ def events_from_open_bandit(path: Any) -> Events:
     places = table["position"].to_numpy() if "position" in table.column_names else np.zeros(rows)
     context = joined_contexts(
         encode_columns(table, names, called, notes),
-        one_hot(places) if len(np.unique(places)) > 1 else None,
+        one_column_each(places) if len(np.unique(places)) > 1 else None,
     )
     chance = next((name for name in _CHANCES if name in table.column_names), None)
     columns = {

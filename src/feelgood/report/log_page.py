@@ -5,7 +5,7 @@ import math
 import altair as alt
 
 from feelgood.core.numbers import with_half_width
-from feelgood.evaluation.evaluating import Evaluation
+from feelgood.evaluation.evaluating import LogEvaluation
 from feelgood.evaluation.log_summary import LogSummary
 from feelgood.evaluation.value_table import (
     ESTIMATOR_NAMES,
@@ -20,7 +20,7 @@ from feelgood.report.rendering import Chart, ChartRows, as_table
 MOST_ARMS = 8
 
 
-def evaluation_page(found: Evaluation, name: str) -> str:
+def evaluation_page(found: LogEvaluation, name: str) -> str:
     """What agents would have earned on a log, as a page."""
     heads, rows = value_table(found)
     used = used_estimators(found)
@@ -35,7 +35,7 @@ def evaluation_page(found: Evaluation, name: str) -> str:
     return plain_page(f"Agents on {name}", lede, parts)
 
 
-def _intervals(found: Evaluation, used: list[str]) -> Chart:
+def _intervals(found: LogEvaluation, used: list[str]) -> Chart:
     rows: ChartRows = [
         {
             "agent": value.agent,
@@ -65,7 +65,7 @@ def _intervals(found: Evaluation, used: list[str]) -> Chart:
     return chart
 
 
-def _shares(found: Evaluation) -> Chart:
+def _shares(found: LogEvaluation) -> Chart:
     total: dict[str, float] = {}
     for value in found.values:
         for arm, share in value.shares.items():

@@ -45,6 +45,8 @@ SMALLEST_SHARE = 0.01
 #: Standard errors between the mean weight and 1 from which on the probabilities are doubted.
 #: Where they are right, this happens by chance for one log in 1.6 million.
 DOUBTED = 5.0
+#: How far rounded probabilities may move the mean weight.
+ROUNDED = 1e-3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +163,7 @@ def thin_overlap(weights: Any) -> str | None:
         )
     w = np.asarray(weights, np.float64)
     error = float(np.std(w, ddof=1)) / math.sqrt(n)
-    if abs(float(np.mean(w)) - 1.0) > DOUBTED * error + 1e-9:
+    if abs(float(np.mean(w)) - 1.0) > DOUBTED * error + ROUNDED:
         return (
             f"the mean weight is {np.mean(w):.3g} and should be 1: the log lacks arms that it "
             "would play, or its probabilities are wrong"
