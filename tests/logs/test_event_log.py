@@ -106,7 +106,7 @@ def test_what_was_acknowledged_survives_kills(tmp_path: Path) -> None:
     path = tmp_path / "log.arrow"
     rng = np.random.default_rng(0)
     told: dict[str, set[int]] = {"d": set(), "r": set()}
-    for cycle in range(3):
+    for cycle in range(2):
         command = [sys.executable, "-c", WRITER, str(path), str(cycle * 10**6)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
@@ -127,7 +127,7 @@ def test_what_was_acknowledged_survives_kills(tmp_path: Path) -> None:
         assert (rewards[np.isfinite(rewards)] == ids[np.isfinite(rewards)]).all()
         contexts = np.stack(events.table["context"].to_numpy())
         assert (contexts == ids[:, None].astype(np.float32)).all()
-    assert len(told["d"]) > 3
+    assert len(told["d"]) > 2
 
 
 def test_gathered_records_are_written_by_flush_and_close(tmp_path: Path) -> None:
@@ -182,6 +182,15 @@ def test_misuse_is_told_in_a_sentence_and_changes_nothing(tmp_path: Path) -> Non
         read_log(other)
 
 
+def test_the_probability_follows_from_the_pmf() -> None:
+    columns = {
+        "arm": ["b", "a"],
+        "arms": [["a", "b"], ["c", "a"]],
+        "pmf": [[0.25, 0.75], [0.5] * 2],
+    }
+    assert make_events(columns, "test").table["probability"].to_pylist() == [0.75, 0.5]
+
+
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
@@ -189,6 +198,7 @@ def test_misuse_is_told_in_a_sentence_and_changes_nothing(tmp_path: Path) -> Non
         ({"arm": ["a", "a"], "probability": [0.5, 0.0]}, "probability = 0.0 in row 1"),
         ({"arm": ["a"], "probability": [1.5]}, "probability = 1.5 in row 0"),
         ({"arm": ["a"], "pmf": [[0.5, 0.5]]}, "the length of pmf = 2 in row 0"),
+        ({"arm": ["a"], "pmf": [[1.0]], "probability": [0.5]}, "make it what pmf says"),
         ({"arm": ["a"], "pmf": [[0.5]]}, "the sum of pmf = 0.5 in row 0"),
         ({"arm": ["a"], "context": [[float("inf")]]}, "not finite"),
         ({"arm": ["a"], "reward": ["much"]}, "column 'reward' of test is not of the type double"),

@@ -162,12 +162,42 @@ def test_terms_compare_two_policies() -> None:
     assert np.std(difference) / np.sqrt(len(x)) < 0.2 * one.error
 
 
+def test_a_decision_of_mass_two_is_two_decisions() -> None:
+    x, a, r = (part[0] for part in logs(1, 400, seed=8))
+    w, pi = POLICY[x, a] / LOGGED[x, a], POLICY[x, a]
+    q, q_bar = MODEL[x, a], (POLICY * MODEL).sum(axis=1)[x]
+    mass = np.random.default_rng(9).integers(0, 4, len(x))
+    twice = np.repeat(np.arange(len(x)), mass)
+    for estimate, columns in (
+        (inverse_propensity, (r, w)),
+        (self_normalised, (r, w)),
+        (replay, (r, pi)),
+        (direct_method, (q_bar,)),
+        (doubly_robust, (r, w, q, q_bar)),
+    ):
+        weighted = estimate(*columns, mass=mass.astype(float)).value
+        assert weighted == pytest.approx(estimate(*(c[twice] for c in columns)).value, rel=1e-12)
+
+
+def test_a_thinned_log_is_judged_by_its_masses() -> None:
+    """Decisions without a reward are kept one time in five, and count five times then."""
+    x, a, r = (part[0] for part in logs(1, 200_000, seed=10))
+    kept = (r == 1.0) | (np.random.default_rng(11).random(len(x)) < 0.2)
+    x, a, r = x[kept], a[kept], r[kept]
+    w, mass = POLICY[x, a] / LOGGED[x, a], np.where(r == 1.0, 1.0, 5.0)
+    for estimate in (inverse_propensity, self_normalised):
+        found = estimate(r, w, mass=mass)
+        assert abs(found.value - VALUE) < FARTHEST * found.error
+        assert abs(estimate(r, w).value - VALUE) > 0.1
+
+
 def test_misuse_is_told_in_a_sentence() -> None:
     for wrong, sentence in (
         (lambda: inverse_propensity([1.0], [1.0, 2.0]), "differ in shape"),
         (lambda: inverse_propensity([np.nan], [1.0]), "not finite"),
         (lambda: inverse_propensity([], []), "no decisions"),
         (lambda: importance_weights([0.5], [0.0]), "a logged probability is 0"),
+        (lambda: replay([1.0], [1.0], mass=[-1.0]), "a mass is below 0"),
         (lambda: replay([1.0], [1.0], level=95), "level = 95 is not allowed"),
     ):
         with pytest.raises(FeelgoodError, match=sentence):

@@ -169,5 +169,5 @@ def evaluate(
             raise FeelgoodError(f"{name} has no probabilities, even with {members} chains.")
         values.append(judge_agent(name, judged, chances, model, level, used))
     first = len(arrays) - len(judged)
-    earned = direct_method(judged.rewards, level)
+    earned = direct_method(judged.rewards, level, judged.weights)
     return LogEvaluation(earned, tuple(values), len(judged), first, blocks, level, tuple(notes))

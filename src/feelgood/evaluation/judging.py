@@ -48,25 +48,26 @@ def judge_agent(
 
     IPS, self-normalised and doubly robust need the log's probabilities. Replay needs a log that
     played all offered arms alike: where the probabilities are known and differ, it is left out.
+    Decisions count by their weights in the log.
     """
-    rows = np.arange(len(log))
+    rows, mass = np.arange(len(log)), log.weights
     pi = chances[rows, log.played]
     q, q_bar = model[rows, log.played], (chances * model).sum(axis=1)
-    values = {"dm": off_policy.direct_method(q_bar, level)}
+    values = {"dm": off_policy.direct_method(q_bar, level, mass)}
     uniform = 1.0 / log.offered.sum(axis=1)
     unknown = bool(np.isnan(log.probabilities).any())
     warnings = []
     if unknown or np.allclose(log.probabilities, uniform, rtol=UNIFORM, atol=0.0):
-        values["replay"] = off_policy.replay(log.rewards, pi, level)
+        values["replay"] = off_policy.replay(log.rewards, pi, level, mass)
     if unknown:
-        effective = off_policy.effective_decisions(pi)
+        effective = off_policy.effective_decisions(pi, mass)
     else:
         w = off_policy.importance_weights(pi, log.probabilities)
-        values["ips"] = off_policy.inverse_propensity(log.rewards, w, level)
-        values["snips"] = off_policy.self_normalised(log.rewards, w, level)
-        values["dr"] = off_policy.doubly_robust(log.rewards, w, q, q_bar, level)
-        effective = off_policy.effective_decisions(w)
-        if doubt := off_policy.thin_overlap(w):
+        values["ips"] = off_policy.inverse_propensity(log.rewards, w, level, mass)
+        values["snips"] = off_policy.self_normalised(log.rewards, w, level, mass)
+        values["dr"] = off_policy.doubly_robust(log.rewards, w, q, q_bar, level, mass)
+        effective = off_policy.effective_decisions(w, mass)
+        if doubt := off_policy.thin_overlap(w, mass):
             warnings.append(f"{agent}: {doubt}.")
     shares = dict(zip(log.arms, chances.mean(axis=0).tolist(), strict=True))
     ordered = {name: values[name] for name in off_policy.ESTIMATORS if name in values}

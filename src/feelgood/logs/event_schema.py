@@ -9,7 +9,7 @@
 | `arm` | string | the arm that was played |
 | `arms` | list of strings | the arms that could have been played |
 | `reward` | float64 | null: it never came |
-| `weight` | float64 | how much the reward counts for a learner |
+| `weight` | float64 | how often the decision counts, in learning and in estimates |
 | `probability` | float64 | with which the arm was played; null: not known |
 | `pmf` | list of float64 | the probability of each of `arms`; null: not known |
 | `version` | int64 | number of rewards that the agent had learned from; null: not known |
@@ -94,10 +94,13 @@ def make_events(columns: Mapping[str, Any], called: str, notes: Sequence[str] = 
         given = filled.get(name)
         made.append(pa.nulls(rows, kind) if given is None else _column(called, name, given, kind))
     table = pa.table(made, schema=event_schema(id_type))
-    table = table.set_column(
-        table.column_names.index("weight"), "weight", pc.fill_null(table["weight"], 1.0)
-    )
+    weights = pc.fill_null(table["weight"], 1.0)
+    table = table.set_column(table.column_names.index("weight"), "weight", weights)
     check_events(table, called)
+    if filled.get("probability") is None and not table["pmf"].null_count:
+        own = pa.array(_chance_of_played(table))
+        table = table.set_column(table.column_names.index("probability"), "probability", own)
+        check_events(table, called)
     return Events(table, tuple(notes))
 
 
@@ -186,6 +189,18 @@ def _refuse(called: str, name: str, values: np.ndarray, wrong: np.ndarray, remed
         raise FeelgoodError(f"{called} has {name} = {shown(value)} in row {row}: {remedy}.")
 
 
+def _chance_of_played(table: pa.Table) -> np.ndarray:
+    """What `pmf` says of the arm that was played; NaN where there is none."""
+    known = table.filter(pc.is_valid(table["pmf"]))
+    offered = known["arms"].combine_chunks()
+    played = known["arm"].combine_chunks().take(pc.list_parent_indices(offered))
+    same = pc.equal(offered.flatten(), played).to_numpy(zero_copy_only=False)
+    out = np.full(table.num_rows, np.nan)
+    here = pc.is_valid(table["pmf"]).to_numpy()
+    out[here] = pc.list_flatten(known["pmf"].combine_chunks()).to_numpy()[same]
+    return out
+
+
 def _check_lists(table: pa.Table, called: str) -> None:
     """The arm was offered, and there is one probability and one vector per offered arm."""
     rows = table.num_rows
@@ -212,3 +227,6 @@ def _check_lists(table: pa.Table, called: str) -> None:
     sums = np.bincount(owner, weights=np.where(chances >= 0, chances, np.nan), minlength=rows)
     wrong = known & ~(np.abs(sums - 1) <= SUM_TOLERANCE)
     _refuse(called, "the sum of pmf", sums, wrong, "make the probabilities of all arms add up to 1")
+    told, own = pc.fill_null(table["probability"], np.nan).to_numpy(), _chance_of_played(table)
+    wrong = np.abs(told - own) > SUM_TOLERANCE
+    _refuse(called, "probability", told, wrong, "make it what pmf says of the arm")

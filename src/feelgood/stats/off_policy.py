@@ -18,6 +18,9 @@ made it. That has the mean of drawing an arm, and less variance. Inverse propens
 Horvitz and Thompson, JASA 1952. Self-normalised: Swaminathan and Joachims, NeurIPS 2015. Doubly
 robust: Dudík, Langford and Li, ICML 2011.
 
+All take a `mass`, how often each decision counts; every sum above is then weighted with it. A log
+that kept only a share of some decisions is judged so.
+
 Every interval is the normal one: value ± t · standard error with Student's quantile. For the two
 ratios the error is that of the linearised ratio (the delta method). The interval of `dm` is for the
 contexts alone: it does not know how wrong the model is. With heavy weights all intervals are too
@@ -66,25 +69,19 @@ class PolicyValue:
     terms: PerDecision = dataclasses.field(repr=False, compare=False)
 
 
-def _of_terms(terms: PerDecision, level: float, value: float | None = None) -> PolicyValue:
-    """The mean of terms with its normal interval."""
-    n = len(terms)
+def _ratio(rewards: PerDecision, weights: PerDecision, level: float) -> PolicyValue:
+    """Σ w r / Σ w, with the error of its linearisation; NaN where all weights are 0.
+
+    With equal weights this is the mean of r with its usual error.
+    """
+    n, total = len(rewards), float(np.sum(weights))
     if not n:
         raise FeelgoodError("there are no decisions to judge: give at least one.")
-    mean = float(np.mean(terms)) if value is None else value
+    value = float(np.sum(weights * rewards)) / total if total > 0.0 else math.nan
+    terms = value + (rewards - value) * weights * (n / total if total > 0.0 else math.nan)
     error = float(np.std(terms, ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     half = t_quantile(level, n - 1.0) * error if n > 1 else math.nan
-    return PolicyValue(mean, mean - half, mean + half, level, n, error, terms)
-
-
-def _ratio(rewards: PerDecision, weights: PerDecision, level: float) -> PolicyValue:
-    """Σ w r / Σ w, with the error of its linearisation; NaN where all weights are 0."""
-    total = float(np.sum(weights))
-    if total == 0.0:
-        return _of_terms(np.full(len(rewards), math.nan), level)
-    value = float(np.sum(weights * rewards)) / total
-    terms = value + (rewards - value) * weights * (len(rewards) / total)
-    return _of_terms(terms, level, value)
+    return PolicyValue(value, value - half, value + half, level, n, error, terms)
 
 
 def _checked(level: Any, **columns: Any) -> tuple[float, list[PerDecision]]:
@@ -108,32 +105,49 @@ def importance_weights(chances: Any, probabilities: Any) -> PerDecision:
     return pi / p
 
 
-def replay(rewards: Any, chances: Any, level: Any = 0.95) -> PolicyValue:
+def _masses(mass: Any, like: PerDecision) -> PerDecision:
+    """How much each decision counts; all alike unless told otherwise."""
+    if mass is None:
+        return np.ones(len(like))
+    _, (m, _) = _checked(0.5, mass=mass, rewards=like)
+    if (m < 0.0).any():
+        raise FeelgoodError("a mass is below 0: a decision counts 0 times or more.")
+    return m
+
+
+def replay(rewards: Any, chances: Any, level: Any = 0.95, mass: Any = None) -> PolicyValue:
     """Σ π r / Σ π: right where the log played all arms alike."""
     level, (r, pi) = _checked(level, rewards=rewards, chances=chances)
-    return _ratio(r, pi, level)
+    return _ratio(r, pi * _masses(mass, r), level)
 
 
-def inverse_propensity(rewards: Any, weights: Any, level: Any = 0.95) -> PolicyValue:
+def inverse_propensity(
+    rewards: Any, weights: Any, level: Any = 0.95, mass: Any = None
+) -> PolicyValue:
     """Mean of w r: unbiased where the log could play every arm that the policy plays."""
     level, (r, w) = _checked(level, rewards=rewards, weights=weights)
-    return _of_terms(w * r, level)
+    return _ratio(w * r, _masses(mass, r), level)
 
 
-def self_normalised(rewards: Any, weights: Any, level: Any = 0.95) -> PolicyValue:
+def self_normalised(rewards: Any, weights: Any, level: Any = 0.95, mass: Any = None) -> PolicyValue:
     """Σ w r / Σ w: a little biased for few decisions, and much less noisy."""
     level, (r, w) = _checked(level, rewards=rewards, weights=weights)
-    return _ratio(r, w, level)
+    return _ratio(r, w * _masses(mass, r), level)
 
 
-def direct_method(values: Any, level: Any = 0.95) -> PolicyValue:
+def direct_method(values: Any, level: Any = 0.95, mass: Any = None) -> PolicyValue:
     """Mean of q̄ = Σ_a π(a) q̂(a): as right as the model."""
     level, (q_bar,) = _checked(level, values=values)
-    return _of_terms(q_bar, level)
+    return _ratio(q_bar, _masses(mass, q_bar), level)
 
 
 def doubly_robust(
-    rewards: Any, weights: Any, estimates: Any, values: Any, level: Any = 0.95
+    rewards: Any,
+    weights: Any,
+    estimates: Any,
+    values: Any,
+    level: Any = 0.95,
+    mass: Any = None,
 ) -> PolicyValue:
     """Mean of q̄ + w (r − q̂): unbiased as IPS is, and the less noisy the better the model.
 
@@ -143,29 +157,29 @@ def doubly_robust(
     level, (r, w, q, q_bar) = _checked(
         level, rewards=rewards, weights=weights, estimates=estimates, values=values
     )
-    return _of_terms(q_bar + w * (r - q), level)
+    return _ratio(q_bar + w * (r - q), _masses(mass, r), level)
 
 
-def effective_decisions(weights: Any) -> float:
+def effective_decisions(weights: Any, mass: Any = None) -> float:
     """(Σw)² / Σw²: as many decisions of the policy's own would be as telling (Kish, 1965)."""
     _, (w,) = _checked(0.5, weights=weights)
+    w = w * _masses(mass, w)
     squares = float(np.sum(w**2))
     return float(np.sum(w)) ** 2 / squares if squares > 0.0 else 0.0
 
 
-def thin_overlap(weights: Any) -> str | None:
+def thin_overlap(weights: Any, mass: Any = None) -> str | None:
     """A sentence where the log says too little about the policy, or contradicts itself; or None."""
-    effective, n = effective_decisions(weights), len(weights)
+    effective, n = effective_decisions(weights, mass), len(weights)
     if effective < FEWEST_EFFECTIVE or effective < SMALLEST_SHARE * n:
         return (
             f"the overlap is too thin: {n:,} decisions are worth {effective:,.0f} of its own, so "
             "its intervals are too short"
         )
-    w = np.asarray(weights, np.float64)
-    error = float(np.std(w, ddof=1)) / math.sqrt(n)
-    if abs(float(np.mean(w)) - 1.0) > DOUBTED * error + ROUNDED:
+    mean = direct_method(weights, mass=mass)
+    if abs(mean.value - 1.0) > DOUBTED * mean.error + ROUNDED:
         return (
-            f"the mean weight is {np.mean(w):.3g} and should be 1: the log lacks arms that it "
+            f"the mean weight is {mean.value:.3g} and should be 1: the log lacks arms that it "
             "would play, or its probabilities are wrong"
         )
     return None
