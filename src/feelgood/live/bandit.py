@@ -68,14 +68,10 @@ class Bandit:
         labels, dim = parse_arms(arms), arguments.dimension(features, arm_features)
         spec = Spec(len(labels), dim, arm_features is not None, arguments.likelihood(rewards))
         policy, resolved = entry.build(settings), entry.resolve(settings)
-        streams = first_streams(
-            arguments.whole("seed", seed, 0, MOST_SEED),
-            arguments.whole("members", members, 1, MOST_MEMBERS),
-        )
-        ledger, keep = (
-            Ledger(arguments.whole("pending", pending, 1, 10**9)),
-            arguments.share(forget),
-        )
+        seed = arguments.whole("seed", seed, 0, MOST_SEED)
+        streams = first_streams(seed, arguments.whole("members", members, 1, MOST_MEMBERS))
+        ledger = Ledger(arguments.whole("pending", pending, 1, 10**9))
+        keep = arguments.share(forget)
         if keep < 1.0 and not policy.hints(spec).sums:
             raise FeelgoodError(
                 f"forget = {shown(forget)} is not possible with {agent}, which keeps more than "
@@ -91,7 +87,7 @@ class Bandit:
 
     def _open(self, state: LiveState, journal: Journal | None, learns: bool = True) -> None:
         self._state, self._journal, self._learns = state, journal, learns
-        self._lock = threading.RLock()
+        self._lock, self._closed = threading.RLock(), False
         if journal is not None:
             self._compact()
 
@@ -136,6 +132,8 @@ class Bandit:
 
     def _decide(self, rows: list[np.ndarray], mask: Any) -> list[Decision]:
         allowed, labels = self._allowed(mask)
+        if self._closed:
+            raise FeelgoodError("the bandit was closed: load its journal again.")
         state, journal = self._state, self._journal
         player, ledger = state.player, state.ledger
         mark, first, out = player.mark(), ledger.next, []
@@ -259,6 +257,8 @@ class Bandit:
         return list(zip(numbers, counted, strict=True))
 
     def _require_learning(self) -> None:
+        if self._closed:
+            raise FeelgoodError("the bandit was closed: load its journal again.")
         if not self._learns:
             raise FeelgoodError("a snapshot does not learn: give the reward to the bandit itself.")
 
@@ -370,7 +370,7 @@ class Bandit:
         with self._lock:
             if self._journal is not None:
                 self._journal.close()
-                self._journal, self._learns = None, False
+                self._journal, self._closed = None, True
 
     def __enter__(self) -> "Bandit":
         return self

@@ -39,9 +39,9 @@ def saved_bytes(bandit: SavedBandit) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, "manifest.json", text.encode())
-        for name, array in bandit.arrays.items():
+        for name, array in sorted(bandit.arrays.items()):
             part = io.BytesIO()
-            np.lib.format.write_array(part, np.ascontiguousarray(array), allow_pickle=False)
+            np.lib.format.write_array(part, np.asarray(array, order="C"), allow_pickle=False)
             _put(archive, f"{name}.npy", part.getvalue())
     content = file.getvalue()
     digest = hashlib.sha256(content).hexdigest().encode()

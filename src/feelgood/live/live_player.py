@@ -90,7 +90,8 @@ class LivePlayer:
         self.policy = for_lanes(agent, spec, self.hints.layout)
         self.game = Game(baked, spec, self.policy.needs(spec), forgets=keep < 1.0)
         self.write = Writer(self.game)
-        self.linear, self.masks = self.hints.linear, self.hints.linear or takes_masks(agent)
+        self.linear, self._takes_masks = self.hints.linear, takes_masks(agent)
+        self.masks = self.linear or self._takes_masks
         # Plain attributes: those of modules take a microsecond each.
         self.chains, self.shared, self._arm_count = chains, spec.shared, spec.arms
         self._shape = (spec.dim, spec.blocks * chains)
@@ -155,7 +156,7 @@ class LivePlayer:
             if room not in self._made:
                 self._made = {r: p for r, p in self._made.items() if r >= self.room}
                 self._made[room] = Programs(
-                    self.game, self._packing(room), self._changed, self.masks
+                    self.game, self._packing(room), self._changed, self._takes_masks
                 )
             return self._made[room]
 

@@ -255,7 +255,7 @@ class LawStep(Step):
     def __call__(
         self, words: StateWords, large: LargeLeaves, request: RequestWords
     ) -> Float[Array, " arms"]:
-        asked, spec = Form(self.game).read(request), self.game.spec
+        asked = Form(self.game).read(request)
         carried = self.read(words, large, asked)
         pmf = self.game.agent.hints.pmf
         assert pmf is not None
