@@ -49,19 +49,19 @@ class Bandit:
 
     def __init__(
         self,
-        agent: str,
-        arms: Sequence[Label] | int,
-        features: int | None = None,
+        agent: str | Any,
+        arms: Sequence[Label] | int | Any,
+        features: int | Any = None,
         *,
-        arm_features: int | None = None,
-        seed: int = 0,
-        settings: Mapping[str, Any] | None = None,
-        members: int = 1,
-        rewards: str = "squared",
-        forget: float = 1.0,
-        pending: int = 100_000,
+        arm_features: int | Any = None,
+        seed: int | Any = 0,
+        settings: Mapping[str, Any] | Any = None,
+        members: int | Any = 1,
+        rewards: str | Any = "squared",
+        forget: float | Any = 1.0,
+        pending: int | Any = 100_000,
         journal: str | Path | None = None,
-        fsync: str = "always",
+        fsync: str | Any = "always",
     ) -> None:
         _start_jax_for_requests()
         entry = AGENTS[agent]
@@ -262,7 +262,7 @@ class Bandit:
         if not self._learns:
             raise FeelgoodError("a snapshot does not learn: give the reward to the bandit itself.")
 
-    def expire(self, id: Any = None, *, older_than: float | None = None) -> int:
+    def expire(self, id: Any = None, *, older_than: float | Any = None) -> int:
         """Give up decisions that will have no reward, by id or by age in seconds; how many."""
         with self._lock:
             if (id is None) == (older_than is None):
@@ -284,7 +284,7 @@ class Bandit:
 
     # ---- arms ---------------------------------------------------------------------------
 
-    def add_arm(self, arm: Label) -> None:
+    def add_arm(self, arm: Label | Any) -> None:
         """One more arm, of which nothing is known but the prior.
 
         Programs are compiled for it, so it takes seconds; calls meanwhile wait.
@@ -295,7 +295,7 @@ class Bandit:
             if self._journal is not None:
                 self._compact()
 
-    def remove_arm(self, arm: Label) -> None:
+    def remove_arm(self, arm: Label | Any) -> None:
         """The arm is played no more; its decisions may still be rewarded, and it keeps its slot."""
         with self._lock:
             self._state.arms.require_spare(arm)
@@ -324,7 +324,9 @@ class Bandit:
         write_bandit(Path(path), saved)
 
     @classmethod
-    def load(cls, path: str | Path, *, exact: bool = False, fsync: str = "always") -> "Bandit":
+    def load(
+        cls, path: str | Path, *, exact: bool = False, fsync: str | Any = "always"
+    ) -> "Bandit":
         """The bandit of a file that `save` wrote, or of a journal's folder, which goes on.
 
         Its random numbers are new ones: copies that explore alike would learn less. With `exact`

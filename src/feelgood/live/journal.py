@@ -29,7 +29,7 @@ _LONG = 1_000_000
 BATCH_SECONDS = 0.1
 
 
-class Event(NamedTuple):
+class Record(NamedTuple):
     """One record: what happened, its numbers, and a context or a name."""
 
     kind: str
@@ -40,7 +40,7 @@ class Event(NamedTuple):
 class Journal:
     """Writes records; not for several threads at once."""
 
-    def __init__(self, folder: Path, fsync: str) -> None:
+    def __init__(self, folder: Path, fsync: Any) -> None:
         if fsync not in ("always", "batched"):
             raise FeelgoodError(
                 f"fsync = {shown(fsync)} is not allowed: use 'always' or 'batched'."
@@ -145,7 +145,7 @@ def _write(file: int, content: bytes) -> None:
         view = view[os.write(file, view) :]
 
 
-def read_records(path: Path) -> Iterator[Event]:
+def read_records(path: Path) -> Iterator[Record]:
     """The records of a file, but for one that was cut off at its end."""
     if not path.exists():
         raise FeelgoodError(f"{path} is missing: the journal is not whole, use a copy of it.")
@@ -162,17 +162,17 @@ def read_records(path: Path) -> Iterator[Event]:
             if content[end:].strip(b"\0"):
                 raise FeelgoodError(f"{path} is damaged at byte {at}: use a copy of the journal.")
             return
-        yield _event(chr(kind), payload)
+        yield _record(chr(kind), payload)
         at = end
 
 
-def _event(kind: str, payload: bytes) -> Event:
+def _record(kind: str, payload: bytes) -> Record:
     if kind in "DL":
         form = _DECIDED if kind == "D" else _OBSERVED
         context = np.frombuffer(payload[form.size :], np.float32).copy()
-        return Event(kind, form.unpack_from(payload), context)
+        return Record(kind, form.unpack_from(payload), context)
     if kind == "R":
-        return Event(kind, _REWARDED.unpack(payload))
+        return Record(kind, _REWARDED.unpack(payload))
     if kind == "E":
-        return Event(kind, tuple(np.frombuffer(payload, np.int64).tolist()))
-    return Event(kind, (), json.loads(payload))
+        return Record(kind, tuple(np.frombuffer(payload, np.int64).tolist()))
+    return Record(kind, (), json.loads(payload))

@@ -21,7 +21,6 @@ from feelgood.engine.compiling import compiled, in_own_precision
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import laid_out
 from feelgood.live.calls import Baked, Form, Game, Writer
-from feelgood.live.packing import Packing
 from feelgood.live.programs import (
     ROUNDS_AHEAD,
     Begin,
@@ -35,6 +34,7 @@ from feelgood.live.programs import (
     PackedBegin,
     changed_leaves,
 )
+from feelgood.live.state_words import Packing
 from feelgood.targets.room import SMALLEST_ROOM
 
 _DIVERGED = (

@@ -21,7 +21,7 @@ from feelgood.engine.compiling import in_own_precision
 from feelgood.live.arm_growth import with_a_column_more, with_one_more_arm
 from feelgood.live.bandit_files import SavedBandit
 from feelgood.live.decisions import EXPIRED, REWARDED, Ledger, Pending
-from feelgood.live.journal import Event
+from feelgood.live.journal import Record
 from feelgood.live.live_player import LivePlayer
 from feelgood.live.requests import ArmTable, Contexts, Label
 from feelgood.live.streams_of import forked
@@ -124,7 +124,7 @@ class LiveState:
         self.arms.remove(label)
         self.contexts = Contexts(self.spec, self.arms)
 
-    def repeat(self, event: Event, draws: bool) -> None:
+    def repeat(self, event: Record, draws: bool) -> None:
         """The same again, from a journal; `draws`: a decision may follow."""
         kind, numbers, more = event
         if kind == "D":

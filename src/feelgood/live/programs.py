@@ -18,7 +18,7 @@ from feelgood.core.policy import Needs, Policy
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
 from feelgood.live.calls import Form, Game, Request
-from feelgood.live.packing import MOST_WORDS, Packing
+from feelgood.live.state_words import MOST_WORDS, Packing
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
