@@ -1,7 +1,9 @@
 """The bandit that a service asks."""
 
+import itertools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -9,18 +11,15 @@ import numpy as np
 
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.policy import AGENTS
-from feelgood.core.spec import Likelihood, Spec
-from feelgood.live.decisions import EXPIRED, REWARDED, Decision, Ledger
+from feelgood.core.spec import Spec
+from feelgood.live import bandit_arguments as arguments
+from feelgood.live.bandit_files import read_bandit, saved_bytes, write_bandit
+from feelgood.live.decisions import Decision, Ledger
+from feelgood.live.journal import STATE, Journal, read_records
 from feelgood.live.live_player import LivePlayer
-from feelgood.live.requests import (
-    ArmTable,
-    Contexts,
-    Label,
-    parse_arms,
-    parse_reward,
-    parse_weight,
-)
-from feelgood.live.streams_of import first_streams, forked
+from feelgood.live.live_state import LiveState, restored
+from feelgood.live.requests import ArmTable, Label, parse_arms, parse_reward, parse_weight
+from feelgood.live.streams_of import first_streams
 
 MOST_MEMBERS, MOST_SEED = 4096, 2**32 - 1
 
@@ -40,62 +39,75 @@ class Bandit:
     that each reward leaves: 1 keeps everything, 0.999 about the last thousand rewards. The prior is
     never forgotten. `pending` is how many decisions may wait for a reward; then the oldest expire.
 
+    `journal` is a folder in which every decision and reward is on disk before the call returns.
+    `Bandit.load` of that folder goes on after a kill with all of them. With `fsync="batched"` the
+    system may keep the latest tenth of a second in memory: a kill of the process still loses
+    nothing, but a power failure may.
+
     All methods may be called by several threads. An error changes nothing.
     """
 
     def __init__(
         self,
-        agent: str,
-        arms: Sequence[Label] | int,
-        features: int | None = None,
+        agent: str | Any,
+        arms: Sequence[Label] | int | Any,
+        features: int | Any = None,
         *,
-        arm_features: int | None = None,
-        seed: int = 0,
-        settings: Mapping[str, Any] | None = None,
-        members: int = 1,
-        rewards: str = "squared",
-        forget: float = 1.0,
-        pending: int = 100_000,
+        arm_features: int | Any = None,
+        seed: int | Any = 0,
+        settings: Mapping[str, Any] | Any = None,
+        members: int | Any = 1,
+        rewards: str | Any = "squared",
+        forget: float | Any = 1.0,
+        pending: int | Any = 100_000,
+        journal: str | Path | None = None,
+        fsync: str | Any = "always",
     ) -> None:
         _start_jax_for_requests()
         entry = AGENTS[agent]
-        labels = parse_arms(arms)
-        dim = _dimension(features, arm_features)
-        likelihood = _likelihood(rewards)
-        self._settings = entry.resolve(settings)
-        self._agent = agent
-        self._policy = entry.build(settings)
-        self._arms = ArmTable(labels)
-        members = _whole("members", members, 1, MOST_MEMBERS)
-        seed = _whole("seed", seed, 0, MOST_SEED)
-        keep = _share(forget)
-        spec = Spec(len(labels), dim, shared=arm_features is not None, rewards=likelihood)
-        if keep < 1.0 and not self._policy.hints(spec).sums:
+        labels, dim = parse_arms(arms), arguments.dimension(features, arm_features)
+        spec = Spec(len(labels), dim, arm_features is not None, arguments.likelihood(rewards))
+        policy, resolved = entry.build(settings), entry.resolve(settings)
+        seed = arguments.whole("seed", seed, 0, MOST_SEED)
+        streams = first_streams(seed, arguments.whole("members", members, 1, MOST_MEMBERS))
+        ledger = Ledger(arguments.whole("pending", pending, 1, 10**9))
+        keep = arguments.share(forget)
+        if keep < 1.0 and not policy.hints(spec).sums:
             raise FeelgoodError(
                 f"forget = {shown(forget)} is not possible with {agent}, which keeps more than "
                 "sums of its rewards: leave forget out."
             )
-        self._ledger = Ledger(_whole("pending", pending, 1, 10**9))
-        self._open(LivePlayer(self._policy, spec, first_streams(seed, members), keep=keep), spec)
-        self._player.warm_up()
+        folder = None if journal is None else Path(journal)
+        if folder is not None and (folder / STATE).exists():
+            raise FeelgoodError(f"there is a journal in {folder} already: use Bandit.load.")
+        own = None if folder is None else Journal(folder, fsync)
+        player = LivePlayer(policy, spec, streams, keep=keep)
+        player.warm_up()
+        self._open(LiveState(agent, resolved, spec, ArmTable(labels), ledger, player), own)
 
-    def _open(self, player: LivePlayer, spec: Spec) -> None:
-        self._player, self._spec, self._learns = player, spec, True
-        self._contexts = Contexts(spec, self._arms)
-        self._lock = threading.RLock()
-        self._ahead: threading.Thread | None = None
+    def _open(self, state: LiveState, journal: Journal | None, learns: bool = True) -> None:
+        self._state, self._journal, self._learns = state, journal, learns
+        self._lock, self._closed = threading.RLock(), False
+        if journal is not None:
+            self._compact()
 
     # ---- decide -------------------------------------------------------------------------
 
     @property
     def arms(self) -> tuple[Label, ...]:
         """The names of the arms that there are."""
-        return self._arms.active
+        return self._state.arms.active
 
     @property
     def version(self) -> int:
         """How many rewards have been learned."""
-        return self._player.version
+        return self._state.player.version
+
+    @property
+    def waiting(self) -> tuple[int, ...]:
+        """The ids of decisions that wait for a reward, the oldest first."""
+        with self._lock:
+            return tuple(self._state.ledger.waiting)
 
     def act(self, x: Any, mask: Any = None) -> Any:
         """Decide: a `Decision` for one context, a list of them for several.
@@ -103,47 +115,57 @@ class Bandit:
         `mask` says which arms may be played: truth values, or names.
         """
         with self._lock:
-            if self._contexts.is_batch(x):
-                rows = [self._contexts.one(row) for row in x]
-                allowed, labels = self._allowed(mask)
-                return [self._act(row, allowed, labels) for row in rows]
-            context = self._contexts.one(x)
-            allowed, labels = self._allowed(mask)
-            return self._act(context, allowed, labels)
+            contexts = self._state.contexts
+            if contexts.is_batch(x):
+                rows = [contexts.one(row) for row in x]
+                return self._decide(rows, mask)
+            return self._decide([contexts.one(x)], mask)[0]
 
     def _allowed(self, mask: Any) -> tuple[np.ndarray | None, tuple[Label, ...]]:
-        allowed, labels = self._arms.mask(mask)
-        if allowed is not None and not self._player.masks:
+        allowed, labels = self._state.arms.mask(mask)
+        if allowed is not None and not self._state.player.masks:
             raise FeelgoodError(
-                f"{self._agent} cannot choose among some of its arms: its choose takes no mask."
+                f"{self._state.agent} cannot choose among some of its arms: its choose takes no "
+                "mask."
             )
         return allowed, labels
 
-    def _act(
-        self, context: np.ndarray, allowed: np.ndarray | None, labels: tuple[Label, ...]
-    ) -> Decision:
-        player = self._player
-        player.prepare()
-        arms = player.arms(context, allowed)
-        slot = int(arms if player.chains == 1 else arms[player.noise(player.round)[2]])
-        law = self._law(context, allowed, arms)
-        own = self._ledger.open(context, slot)
-        decision = Decision(own, self._arms.labels[slot], labels, player.version, law)
-        player.play()
-        if len(self._ledger.waiting) > self._ledger.most:
-            self._ledger.close(self._ledger.overdue(), EXPIRED)
-        return decision
+    def _decide(self, rows: list[np.ndarray], mask: Any) -> list[Decision]:
+        allowed, labels = self._allowed(mask)
+        if self._closed:
+            raise FeelgoodError("the bandit was closed: load its journal again.")
+        state, journal = self._state, self._journal
+        player, ledger = state.player, state.ledger
+        mark, first, out = player.mark(), ledger.next, []
+        try:
+            for context in rows:
+                player.prepare()
+                arms = player.arms(context, allowed)
+                slot = int(arms if player.chains == 1 else arms[player.noise(player.round)[2]])
+                law = self._law(context, allowed, arms)
+                version = player.version
+                own = state.decided(context, slot)
+                out.append(Decision(own, state.arms.labels[slot], labels, version, law))
+                if journal is not None:
+                    journal.decided(own, ledger.waiting[own].time, slot, context)
+            if journal is not None:
+                journal.commit()
+        except BaseException:
+            player.go_back(mark)
+            ledger.withdraw(first)
+            raise
+        if len(ledger.waiting) > ledger.most:
+            self._expire(ledger.overdue())
+        return out
 
     def _law(self, context: np.ndarray, allowed: np.ndarray | None, arms: Any) -> Any:
         """How to find the probabilities of a decision, from the state as it is now."""
-        if self._player.chains > 1:
-            size, chains = self._spec.arms, len(arms)
-            return lambda: self._offered(np.bincount(arms, minlength=size) / chains, allowed)
-        later = self._player.law_later(context, allowed)
-        return later and (lambda: self._offered(later(), allowed))
-
-    def _offered(self, law: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
-        return law if allowed is None else law[allowed]
+        player = self._state.player
+        if player.chains > 1:
+            size, chains = self._state.spec.arms, len(arms)
+            return lambda: _offered(np.bincount(arms, minlength=size) / chains, allowed)
+        later = player.law_later(context, allowed)
+        return later and (lambda: _offered(later(), allowed))
 
     def pmf(self, x: Any, mask: Any = None) -> np.ndarray | None:
         """The probability of every arm that may be played; None where the agent has none.
@@ -151,13 +173,14 @@ class Bandit:
         Nothing changes. A batch of contexts has one row each.
         """
         with self._lock:
-            if self._contexts.is_batch(x):
+            contexts = self._state.contexts
+            if contexts.is_batch(x):
                 rows = [self.pmf(row, mask) for row in x]
-                return None if any(row is None for row in rows) else np.stack(rows)  # type: ignore[arg-type]
-            context = self._contexts.one(x)
+                return None if any(row is None for row in rows) else np.array(rows)
+            context = contexts.one(x)
             allowed, _ = self._allowed(mask)
-            law = self._player.law(context, allowed)
-            return None if law is None else self._offered(law, allowed)
+            law = self._state.player.law(context, allowed)
+            return None if law is None else _offered(law, allowed)
 
     # ---- learn --------------------------------------------------------------------------
 
@@ -168,22 +191,35 @@ class Bandit:
         divided by w.
         """
         with self._lock:
-            if not _several(id):
-                pending = self._ledger.find(id)
-                number = parse_reward(reward, self._spec)
-                counted = parse_weight(weight, self._player.hints.sums, self._agent)
+            state = self._state
+            if not arguments.several(id):
+                state.ledger.find(id)
+                number = parse_reward(reward, state.spec)
+                counted = parse_weight(weight, state.player.hints.sums, state.agent)
                 self._require_learning()
-                self._learn(pending.context, pending.slot, number, counted, True)
-                self._ledger.close((int(id),), REWARDED)
-                return
-            ids = list(id)
-            found = [self._ledger.find(own) for own in ids]
-            for i, own in enumerate(ids):
-                if own in ids[:i]:
-                    raise FeelgoodError(f"decision {own} is there twice: give it one reward.")
-            rows = [(pending.context, pending.slot) for pending in found]
-            self._learn_all(rows, reward, weight)
-            self._ledger.close((int(own) for own in ids), REWARDED)
+                if self._journal is not None:
+                    self._journal.rewarded(int(id), number, counted)
+                    self._journal.commit()
+                state.rewarded(int(id), number, counted)
+            else:
+                self._update_all(list(id), reward, weight)
+            if self._journal is not None and self._journal.is_long:
+                self._compact()
+
+    def _update_all(self, ids: list[Any], rewards: Any, weights: Any) -> None:
+        seen = set()
+        for own in ids:
+            self._state.ledger.find(own)
+            if own in seen:
+                raise FeelgoodError(f"decision {own} is there twice: give it one reward.")
+            seen.add(own)
+        pairs = self._numbers(len(ids), rewards, weights)
+        if self._journal is not None:
+            for own, (reward, weight) in zip(ids, pairs, strict=True):
+                self._journal.rewarded(int(own), reward, weight)
+            self._journal.commit()
+        for i, (own, (reward, weight)) in enumerate(zip(ids, pairs, strict=True)):
+            self._state.rewarded(int(own), reward, weight, draws=i + 1 == len(ids))
 
     def learn(self, context: Any, arm: Any, reward: Any, weight: Any = None) -> None:
         """Learn from a context, an arm and its reward that were no decision here, such as a log's.
@@ -191,84 +227,165 @@ class Bandit:
         One of each, or a batch.
         """
         with self._lock:
-            if not self._contexts.is_batch(context):
-                rows, reward = [(self._contexts.one(context), self._arms.slot(arm))], [reward]
+            state, journal = self._state, self._journal
+            if not state.contexts.is_batch(context):
+                context, arm, reward = [context], [arm], [reward]
                 weight = None if weight is None else [weight]
-            else:
-                _same_length("arms", arm, len(context))
-                slots = [self._arms.slot(label) for label in arm]
-                rows = [(self._contexts.one(x), s) for x, s in zip(context, slots, strict=True)]
-            self._learn_all(rows, reward, weight)
+            arguments.same_length("arms", arm, len(context))
+            slots = [state.arms.slot(label) for label in arm]
+            rows = [state.contexts.one(x) for x in context]
+            pairs = self._numbers(len(rows), reward, weight)
+            if journal is not None:
+                for x, slot, (number, counted) in zip(rows, slots, pairs, strict=True):
+                    journal.observed(slot, number, counted, x)
+                journal.commit()
+            for i, (x, slot) in enumerate(zip(rows, slots, strict=True)):
+                state.observed(x, slot, *pairs[i], draws=i + 1 == len(rows))
+            if journal is not None and journal.is_long:
+                self._compact()
 
-    def _learn_all(self, rows: list[tuple[np.ndarray, int]], rewards: Any, weights: Any) -> None:
-        """All of them, or none where one is wrong."""
-        _same_length("rewards", rewards, len(rows))
-        numbers = [parse_reward(reward, self._spec) for reward in rewards]
+    def _numbers(self, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
+        """So many rewards with their weights, checked."""
+        arguments.same_length("rewards", rewards, count)
+        numbers = [parse_reward(reward, self._state.spec) for reward in rewards]
         if weights is None or np.ndim(weights) == 0:
-            weights = [weights] * len(rows)
-        _same_length("weights", weights, len(rows))
-        sums = self._player.hints.sums
-        counted = [parse_weight(weight, sums, self._agent) for weight in weights]
+            weights = [weights] * count
+        arguments.same_length("weights", weights, count)
+        sums, agent = self._state.player.hints.sums, self._state.agent
+        counted = [parse_weight(weight, sums, agent) for weight in weights]
         self._require_learning()
-        for i, (context, slot) in enumerate(rows):
-            self._learn(context, slot, numbers[i], counted[i], i + 1 == len(rows))
+        return list(zip(numbers, counted, strict=True))
 
     def _require_learning(self) -> None:
+        if self._closed:
+            raise FeelgoodError("the bandit was closed: load its journal again.")
         if not self._learns:
             raise FeelgoodError("a snapshot does not learn: give the reward to the bandit itself.")
 
-    def _learn(
-        self, context: np.ndarray, slot: int, reward: float, weight: float, draws: bool
-    ) -> None:
-        if weight != 1.0:
-            root = np.float32(weight**0.5)
-            context, reward = root * context, float(root * reward)
-        player = self._player
-        player.learn(context, slot, reward, draws=draws)
-        if player.grows and 2 * player.version > player.room and self._ahead is None:
-            self._compile_ahead()
-
-    def _compile_ahead(self) -> None:
-        """Compile for twice the room, beside the requests."""
-        player = self._player
-
-        def make() -> None:
-            player.make_ahead()
-            self._ahead = None
-
-        if not player.is_made_ahead():
-            self._ahead = threading.Thread(target=make, name="feelgood-compile", daemon=True)
-            self._ahead.start()
-
-    def expire(self, id: Any = None, *, older_than: float | None = None) -> int:
+    def expire(self, id: Any = None, *, older_than: float | Any = None) -> int:
         """Give up decisions that will have no reward, by id or by age in seconds; how many."""
         with self._lock:
             if (id is None) == (older_than is None):
                 raise FeelgoodError("expire takes either ids or older_than: give one of them.")
             if older_than is not None:
-                ids = self._ledger.older_than(_seconds(older_than))
+                ids = self._state.ledger.older_than(arguments.seconds(older_than))
             else:
-                ids = list(id) if _several(id) else [id]
+                ids = list(dict.fromkeys(id)) if arguments.several(id) else [id]
                 for own in ids:
-                    self._ledger.find(own)
-            self._ledger.close(dict.fromkeys(ids), EXPIRED)
-            return len(set(ids))
+                    self._state.ledger.find(own)
+            self._expire([int(own) for own in ids])
+            return len(ids)
 
-    # ---- copies -------------------------------------------------------------------------
+    def _expire(self, ids: list[int]) -> None:
+        if self._journal is not None and ids:
+            self._journal.expired(ids)
+            self._journal.commit()
+        self._state.expired(ids)
+
+    # ---- arms ---------------------------------------------------------------------------
+
+    def add_arm(self, arm: Label | Any) -> None:
+        """One more arm, of which nothing is known but the prior.
+
+        Programs are compiled for it, so it takes seconds; calls meanwhile wait.
+        """
+        with self._lock:
+            arm = self._state.arms.require_new(arm)
+            self._state.add_arm(arm)
+            if self._journal is not None:
+                self._compact()
+
+    def remove_arm(self, arm: Label | Any) -> None:
+        """The arm is played no more; its decisions may still be rewarded, and it keeps its slot."""
+        with self._lock:
+            self._state.arms.require_spare(arm)
+            if not self._state.player.masks:
+                raise FeelgoodError(
+                    f"{self._state.agent} cannot do without an arm: its choose takes no mask."
+                )
+            if self._journal is not None:
+                self._journal.arm("X", arm)
+                self._journal.commit()
+            self._state.remove_arm(arm)
+
+    # ---- copies and files ---------------------------------------------------------------
 
     def snapshot(self) -> "Bandit":
         """A copy that decides by the same law, with random numbers of its own, and never learns."""
         with self._lock:
             copy = object.__new__(type(self))
-            copy._settings, copy._agent, copy._policy = self._settings, self._agent, self._policy
-            copy._arms = ArmTable(self._arms.labels, self._arms.removed)
-            copy._ledger = Ledger(self._ledger.most, self._ledger.next)
-            copy._open(self._player.copy(forked(self._player.streams)), self._spec)
-            copy._learns = False
+            copy._open(self._state.copy(), None, learns=False)
             return copy
 
+    def save(self, path: str | Path) -> None:
+        """Write everything into one file, which is at every instant the old one or the new one."""
+        with self._lock:
+            saved = self._state.saved()
+        write_bandit(Path(path), saved)
+
+    @classmethod
+    def load(
+        cls, path: str | Path, *, exact: bool = False, fsync: str | Any = "always"
+    ) -> "Bandit":
+        """The bandit of a file that `save` wrote, or of a journal's folder, which goes on.
+
+        Its random numbers are new ones: copies that explore alike would learn less. With `exact`
+        it plays what the saved one would have played.
+        """
+        _start_jax_for_requests()
+        place, journal = Path(path), None
+        if place.is_dir():
+            if not (place / STATE).exists():
+                raise FeelgoodError(f"{place} is no journal: it has no {STATE}.")
+            journal = Journal(place, fsync)
+        try:
+            saved = read_bandit(place if journal is None else place / STATE)
+            # The journal was written with the old random numbers: its draws are repeated by them.
+            state = restored(saved, place, exact or journal is not None)
+            if journal is not None:
+                events = list(read_records(place / saved.manifest["records"]))
+                for event, after in itertools.pairwise([*events, None]):
+                    assert event is not None
+                    state.repeat(event, draws=after is None or after.kind not in "RL")
+                if not exact:
+                    state.fork()
+            state.player.prepare()
+        except BaseException:
+            if journal is not None:
+                journal.close()
+            raise
+        bandit = object.__new__(cls)
+        bandit._open(state, journal)
+        return bandit
+
+    def _compact(self) -> None:
+        """Save the state anew, with an empty file of records."""
+        journal = self._journal
+        assert journal is not None
+        name = journal.begin()
+        saved = self._state.saved(records=name)
+        write_bandit(journal.folder / STATE, saved)
+        journal.keep_only(name, len(saved_bytes(saved)))
+
+    def close(self) -> None:
+        """Everything on disk, and the journal free for another process."""
+        with self._lock:
+            if self._journal is not None:
+                self._journal.close()
+                self._journal, self._closed = None, True
+
+    def __enter__(self) -> "Bandit":
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
+
     def __repr__(self) -> str:
-        return f"<Bandit {self._agent}, {len(self.arms)} arms, {self.version} rewards>"
+        return f"<Bandit {self._state.agent}, {len(self.arms)} arms, {self.version} rewards>"
+
+
+def _offered(law: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+    return law if allowed is None else law[allowed]
 
 
 def _start_jax_for_requests() -> None:
@@ -277,54 +394,3 @@ def _start_jax_for_requests() -> None:
     JAX reads this once, before its first program, so it may be too late.
     """
     jax.config.update("jax_cpu_enable_async_dispatch", False)
-
-
-def _several(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes)
-
-
-def _same_length(what: str, values: Any, length: int) -> None:
-    given = len(values) if _several(values) and hasattr(values, "__len__") else 1
-    if not _several(values) or given != length:
-        raise FeelgoodError(f"{what}: {given} given for {length} rows; use one per row.")
-
-
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    good = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not good or not low <= value <= high:
-        raise FeelgoodError(
-            f"{name} = {shown(value)} is not allowed: use a whole number from {low} to {high}."
-        )
-    return int(value)
-
-
-def _dimension(features: Any, arm_features: Any) -> int:
-    if (features is None) == (arm_features is None):
-        raise FeelgoodError("give either features or arm_features: how many numbers a context has.")
-    if features is None:
-        return _whole("arm_features", arm_features, 1, 1_000_000)
-    return _whole("features", features, 1, 1_000_000)
-
-
-def _likelihood(value: Any) -> Likelihood:
-    if value == "squared":
-        return "squared"
-    if value == "bernoulli":
-        return "bernoulli"
-    raise FeelgoodError(f"rewards = {shown(value)} is not allowed: use 'squared' or 'bernoulli'.")
-
-
-def _share(value: Any) -> float:
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not good or not 0.0 < float(value) <= 1.0:
-        raise FeelgoodError(
-            f"forget = {shown(value)} is not allowed: use a share above 0 and at most 1."
-        )
-    return float(value)
-
-
-def _seconds(value: Any) -> float:
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not good or not float(value) >= 0.0:
-        raise FeelgoodError(f"older_than = {shown(value)} is not allowed: use seconds, at least 0.")
-    return float(value)

@@ -77,6 +77,12 @@ class Ledger:
         self.next = own + 1
         return own
 
+    def withdraw(self, first: int) -> None:
+        """Decisions from this number on were none."""
+        for own in range(first, self.next):
+            self.waiting.pop(own, None)
+        self.next = first
+
     def overdue(self) -> list[int]:
         """The oldest decisions, where there are more than may wait."""
         extra = len(self.waiting) - self.most

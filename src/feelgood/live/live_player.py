@@ -20,24 +20,21 @@ from feelgood.engine import compiling
 from feelgood.engine.compiling import compiled, in_own_precision
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import laid_out
-from feelgood.live.packing import Packing
+from feelgood.live.calls import Baked, Form, Game, Writer
 from feelgood.live.programs import (
     ROUNDS_AHEAD,
-    Baked,
     Begin,
     Carried,
     ChooseStep,
     DrawStep,
-    Form,
-    Game,
     GrowStep,
     LawStep,
     LearnStep,
     NoiseBlock,
     PackedBegin,
-    Writer,
     changed_leaves,
 )
+from feelgood.live.state_words import Packing
 from feelgood.targets.room import SMALLEST_ROOM
 
 _DIVERGED = (
@@ -49,10 +46,8 @@ _DIVERGED = (
 class Programs:
     """All that is compiled for states of one shape."""
 
-    def __init__(self, game: Game, packing: Packing, changed: tuple[int, ...]) -> None:
-        agent, self.packing = game.agent.policy, packing
-        hints = agent.hints(game.spec)
-        masks = takes_masks(agent)
+    def __init__(self, game: Game, packing: Packing, changed: tuple[int, ...], masks: bool) -> None:
+        self.packing, hints = packing, game.agent.hints
         words = jax.ShapeDtypeStruct((packing.offsets[-1],), np.uint32)
         large = [jax.ShapeDtypeStruct(packing.shapes[i], packing.dtypes[i]) for i in packing.large]
         request = jax.ShapeDtypeStruct((Form(game).starts[-1],), np.uint32)
@@ -85,16 +80,18 @@ class LivePlayer:
         *,
         keep: float = 1.0,
         room: int = SMALLEST_ROOM,
-        carried: Carried | None = None,
+        state: Any = None,
     ) -> None:
         chains = len(streams)
         if chains > 1:
             spec = laid_out(spec, Layout(chains=chains))
-        self.hints = agent.hints(spec)
+        baked = Baked(agent, spec)
+        self.hints = baked.hints
         self.policy = for_lanes(agent, spec, self.hints.layout)
-        self.game = Game(Baked(agent), spec, self.policy.needs(spec), forgets=keep < 1.0)
+        self.game = Game(baked, spec, self.policy.needs(spec), forgets=keep < 1.0)
         self.write = Writer(self.game)
-        self.linear, self.masks = self.hints.linear, self.hints.linear or takes_masks(agent)
+        self.linear, self._takes_masks = self.hints.linear, takes_masks(agent)
+        self.masks = self.linear or self._takes_masks
         # Plain attributes: those of modules take a microsecond each.
         self.chains, self.shared, self._arm_count = chains, spec.shared, spec.arms
         self._shape = (spec.dim, spec.blocks * chains)
@@ -113,10 +110,10 @@ class LivePlayer:
         self.round, self.version = 0, 0
         self.ready, self.played = False, False
         self.programs = self._programs(room)
-        if carried is None:
+        if state is None:
             self.words, self.large = self._begun()
         else:
-            self._pack(carried)
+            self._pack(self._with_state(state))
         self._split_large()
         self.grows = self._packing(2 * room) != self.programs.packing
 
@@ -139,6 +136,17 @@ class LivePlayer:
         arguments = (self.policy, self.streams, self.keep)
         return compiled(begin, *arguments, effort=compiling.ONCE)[0](*arguments)
 
+    def _with_state(self, state: Any) -> Carried:
+        """Carried things with a state, or its leaves, of the shapes that it has here."""
+        like = jax.eval_shape(self._begin(self.room), self.policy, self.streams, self.keep)
+        expected, tree = jax.tree.flatten(like.state)
+        leaves = [as_leaf(x, one) for x, one in zip(jax.tree.leaves(state), expected, strict=True)]
+        ahead = [leaves[i] for i in self._changed]
+        parameters = jax.tree.map(lambda x: jax.numpy.zeros(x.shape, x.dtype), like.parameters)
+        streams, keep = jax.numpy.asarray(self.streams), jax.numpy.asarray(self.keep)
+        own = jax.tree.unflatten(tree, leaves)
+        return Carried(self.policy, streams, keep, own, ahead, parameters)
+
     def _pack(self, carried: Carried) -> None:
         pack = compiled(self.programs.packing.pack, carried, effort=compiling.ONCE)[0]
         self.words, self.large = pack(carried)
@@ -147,7 +155,9 @@ class LivePlayer:
         with self._making:
             if room not in self._made:
                 self._made = {r: p for r, p in self._made.items() if r >= self.room}
-                self._made[room] = Programs(self.game, self._packing(room), self._changed)
+                self._made[room] = Programs(
+                    self.game, self._packing(room), self._changed, self._takes_masks
+                )
             return self._made[room]
 
     def _split_large(self) -> None:
@@ -257,6 +267,16 @@ class LivePlayer:
         if draws:
             self._read_parameters()
 
+    def mark(self) -> tuple[Any, ...]:
+        """Where the player is, to go back to."""
+        return self.words, self.large, self.round, self.ready, self.played
+
+    def go_back(self, mark: tuple[Any, ...]) -> None:
+        """To where the player was."""
+        self.words, self.large, self.round, self.ready, self.played = mark
+        if self.ready:
+            self._read_parameters()
+
     def play(self) -> None:
         """The draw that was ready has been played: the next round begins."""
         self.round += 1
@@ -324,3 +344,15 @@ class LivePlayer:
     def is_made_ahead(self) -> bool:
         """Whether the programs for twice the room are there."""
         return 2 * self.room in self._made
+
+
+def as_leaf(value: Any, like: Any) -> Any:
+    """An array as a leaf of a state; an error where it does not fit."""
+    if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
+        if not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            value = jax.random.wrap_key_data(jax.numpy.asarray(value), impl=like.dtype._impl)
+    elif value.dtype != like.dtype:
+        raise TypeError(f"{value.dtype} is not {like.dtype}")
+    if value.shape != like.shape:
+        raise TypeError(f"{value.shape} is not {like.shape}")
+    return jax.numpy.asarray(value)

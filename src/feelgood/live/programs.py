@@ -4,7 +4,6 @@ A program takes the packed `Carried` of a bandit and one packed `Request`, and g
 Programs are modules: equal ones share what is compiled.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,14 +11,14 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt32
 
 from feelgood.core.policy import Needs, Policy
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
-from feelgood.live.packing import MOST_WORDS, Packing
+from feelgood.live.calls import Form, Game, Request
+from feelgood.live.state_words import MOST_WORDS, Packing
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
@@ -28,8 +27,6 @@ from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
 ROUNDS_AHEAD = 64
 #: The fold of a round's key that says which member of an ensemble acts.
 _MEMBER = 2
-#: Words of a request before its numbers: arm, round, and two flags.
-_ARM, _ROUND, _PLAYED, _DRAWS, _HEAD = range(5)
 
 StateWords = UInt32[Array, " words"]
 RequestWords = UInt32[Array, " request"]
@@ -49,136 +46,6 @@ class Carried(NamedTuple):
     ahead: list[Array]
     #: The parameters of that draw, where the agent reports any.
     parameters: Any
-
-
-class Baked:
-    """A policy whose numbers are constants of a program. Equal ones are equal, for programs' sake.
-
-    What an agent hints at is about its numbers, so a program cannot trace it.
-    """
-
-    def __init__(self, policy: Policy) -> None:
-        self.policy = policy
-        leaves, tree = jax.tree.flatten(policy)
-        self._key = (tree, tuple(np.asarray(leaf).tobytes() for leaf in leaves))
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Baked) and self._key == other._key
-
-
-class Game(eqx.Module):
-    """What shapes the programs of a bandit, but for the room of its history."""
-
-    #: The agent for one chain.
-    agent: Baked = eqx.field(static=True)
-    spec: Spec = eqx.field(static=True)
-    needs: Needs = eqx.field(static=True)
-    forgets: bool = eqx.field(static=True)
-
-    @property
-    def chains(self) -> int:
-        """How many chains there are."""
-        return max(self.spec.layout.chains, 1)
-
-    def keys(self, streams: UInt32[Array, "chains 2"]) -> AnyKey:
-        """The streams of all chains, as agents take them."""
-        keys = jax.random.wrap_key_data(streams, impl=THREEFRY)
-        return LaneKeys(keys=keys, settings=1) if self.spec.lanes else keys[0]
-
-    @property
-    def amounts(self) -> tuple[int, int]:
-        """How many normals a request brings for `draw` and `choose`, per chain."""
-        draw, choose = (0 if amount == "key" else amount for amount in self.needs)
-        return draw, choose
-
-
-class Request(NamedTuple):
-    """What one call brings, in one array: numbers of 32 bits."""
-
-    arm: Int[Array, ""]
-    round: Int[Array, ""]
-    #: Whether the draw ahead was played since the last call: then it is the state now.
-    played: Array
-    #: Whether to draw for the next round.
-    draws: Array
-    reward: Float[Array, ""]
-    context: Float[Array, "..."]
-    allowed: Float[Array, " arms"]
-    noise: RoundNoise
-
-
-class Form(eqx.Module):
-    """Where the parts of a request are."""
-
-    game: Game
-
-    @property
-    def starts(self) -> tuple[int, ...]:
-        """Where context, mask and the two calls' normals begin, and where all ends."""
-        spec, chains = self.game.spec, self.game.chains
-        draw, choose = self.game.amounts
-        lengths = (math.prod(spec.context_shape), spec.arms, draw * chains, choose * chains)
-        out = [_HEAD + 1]
-        for length in lengths:
-            out.append(out[-1] + length)
-        return tuple(out)
-
-    def read(self, words: UInt32[Array, " request"]) -> Request:
-        """The parts."""
-        head = words[:_HEAD].astype(jnp.int32)
-        numbers = lax.bitcast_convert_type(words, jnp.float32)
-        starts, spec = self.starts, self.game.spec
-        context, allowed, draw, choose = (numbers[a:b] for a, b in itertools.pairwise(starts))
-        lead = (-1, *spec.lanes)
-        noise = RoundNoise(
-            draw.reshape(lead) if self.game.amounts[0] else None,
-            choose.reshape(lead) if self.game.amounts[1] else None,
-        )
-        return Request(
-            arm=head[_ARM],
-            round=head[_ROUND],
-            played=head[_PLAYED] > 0,
-            draws=head[_DRAWS] > 0,
-            reward=numbers[_HEAD],
-            context=context.reshape(spec.context_shape),
-            allowed=allowed,
-            noise=noise,
-        )
-
-
-class Writer:
-    """Writes requests, on the host."""
-
-    def __init__(self, game: Game) -> None:
-        self._first, self._mask, self._draw, self._choose, self._end = Form(game).starts
-        self._nothing = np.zeros(game.spec.context_shape, np.float32)
-
-    def __call__(
-        self,
-        context: np.ndarray | None,
-        noise: Any,
-        round: int,
-        *,
-        arm: int = 0,
-        reward: float = 0.0,
-        played: bool = False,
-        draws: bool = True,
-        allowed: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """One request."""
-        words = np.empty(self._end, np.uint32)
-        numbers = words.view(np.float32)
-        words[:_HEAD] = (arm, round, played, draws)
-        numbers[_HEAD] = reward
-        numbers[self._first : self._mask] = self._nothing.flat if context is None else context.flat
-        numbers[self._mask : self._draw] = 1.0 if allowed is None else allowed
-        if self._draw < self._end:
-            numbers[self._draw : self._choose] = noise[0]
-            numbers[self._choose :] = noise[1]
-        return words
 
 
 def per_chain(spec: Spec, value: Array) -> Array:
@@ -355,7 +222,7 @@ class LearnStep(Step):
         carried = self.read(words, large, asked)
         policy, state = carried.policy, carried.state
         if self.game.forgets:
-            rebuilt = self.game.agent.policy.hints(spec).rebuilt
+            rebuilt = self.game.agent.hints.rebuilt
             assert rebuilt is not None
             state = rebuilt(state, carried.keep)
         context = per_chain(spec, asked.context)
@@ -388,9 +255,9 @@ class LawStep(Step):
     def __call__(
         self, words: StateWords, large: LargeLeaves, request: RequestWords
     ) -> Float[Array, " arms"]:
-        asked, spec = Form(self.game).read(request), self.game.spec
+        asked = Form(self.game).read(request)
         carried = self.read(words, large, asked)
-        pmf = self.game.agent.policy.hints(spec).pmf
+        pmf = self.game.agent.hints.pmf
         assert pmf is not None
         given = {"allowed": asked.allowed > 0.0} if self.masks else {}
         return pmf(carried.state, asked.context, **given)

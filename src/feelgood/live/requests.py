@@ -13,7 +13,7 @@ from feelgood.core.errors import FeelgoodError, did_you_mean, shown
 from feelgood.core.spec import Spec
 
 #: The largest feature and reward: their squares must fit into single precision, times many rounds.
-LARGEST, LARGEST_WEIGHT = 1e12, 1e6
+LARGEST_NUMBER, LARGEST_WEIGHT = 1e12, 1e6
 Label = str | int
 
 
@@ -141,17 +141,20 @@ class Contexts:
 
     def one(self, x: Any) -> np.ndarray:
         """A context for the agent, checked."""
+        if isinstance(x, np.ndarray) and x.dtype.kind not in "fiub":
+            raise self._wrong(x)
         try:
-            array = np.asarray(x, np.float32)
+            given = np.asarray(x, np.float64)
         except (TypeError, ValueError, OverflowError):
             raise self._wrong(x) from None
-        if array.shape != self.shape:
+        if given.shape != self.shape:
             raise self._wrong(x)
-        flat = array.ravel()
-        if not flat.dot(flat) < LARGEST:
-            self._check_numbers(x)
+        flat = given.ravel()
+        if not flat.dot(flat) < LARGEST_NUMBER:
+            self._check_numbers(given)
+        array = given.astype(np.float32)
         if not self.shared:
-            return array.copy() if array is x or array.base is not None else array
+            return array
         out = np.empty((self.dim, self.slots), np.float32)
         if self.arms.present is None:
             out[:] = array.T
@@ -169,15 +172,14 @@ class Contexts:
             given = "rows of several lengths"
         return FeelgoodError(f"a context of {given} does not fit ({shown(x, 40)}): use {words}.")
 
-    def _check_numbers(self, x: Any) -> None:
-        with np.errstate(over="ignore"):
-            numbers = np.abs(np.asarray(x, np.float64))
+    def _check_numbers(self, x: np.ndarray) -> None:
+        numbers = np.abs(x)
         if not np.isfinite(numbers).all():
             raise FeelgoodError(f"a context holds a number that is not finite: {shown(x, 60)}.")
-        if numbers.max() > LARGEST:
+        if numbers.max() > LARGEST_NUMBER:
             raise FeelgoodError(
                 f"a context holds {numbers.max():.3g}, too large for single precision: use numbers "
-                f"up to {LARGEST:g}."
+                f"up to {LARGEST_NUMBER:g}."
             )
 
 
@@ -188,9 +190,10 @@ def parse_reward(reward: Any, spec: Spec) -> float:
         raise FeelgoodError(
             f"reward = {shown(reward)} is not allowed with Bernoulli rewards: use 0 to 1."
         )
-    if abs(number) > LARGEST:
+    if abs(number) > LARGEST_NUMBER:
         raise FeelgoodError(
-            f"reward = {shown(reward)} is too large for single precision: use up to {LARGEST:g}."
+            f"reward = {shown(reward)} is too large for single precision: use at most "
+            f"{LARGEST_NUMBER:g}."
         )
     return number
 
