@@ -172,6 +172,7 @@ class LivePlayer:
             (leaf,) = jax.tree.leaves(carried.parameters)
             start = packing.offsets[leaf]
             self._theta = slice(start, start + packing.size(leaf))
+            self._large_theta = place.get(leaf)
 
     @in_own_precision
     def grow(self) -> None:
@@ -224,8 +225,11 @@ class LivePlayer:
     def _read_parameters(self) -> None:
         """The parameters of the draw ahead, for choices on the host."""
         if self.linear:
-            words = np.asarray(self.words)
-            self._parameters = words[self._theta].view(np.float32).reshape(self._shape)
+            if self._large_theta is None:
+                drawn = np.asarray(self.words)[self._theta].view(np.float32)
+            else:
+                drawn = np.asarray(self.large[self._large_theta])
+            self._parameters = drawn.reshape(self._shape)
 
     def arms(self, context: np.ndarray, allowed: np.ndarray | None) -> Any:
         """The arm that each chain plays in the next round, with the draw that is ready."""

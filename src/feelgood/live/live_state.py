@@ -87,7 +87,8 @@ class LiveState:
                 self._ahead = None
 
         if not player.is_made_ahead():
-            self._ahead = threading.Thread(target=make, name="feelgood-compile", daemon=True)
+            # No daemon: the end of the program waits, as a compilation must not be cut off.
+            self._ahead = threading.Thread(target=make, name="feelgood-compile")
             self._ahead.start()
 
     def expired(self, ids: Any) -> None:
