@@ -1,6 +1,8 @@
 """`feelgood evaluate` and `feelgood report LOG`, as typed, with real agents."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,15 @@ def test_chains_judge_where_a_rule_has_no_formula(command: Command, log: Path) -
     (agent,) = json.loads(done.out)["agents"]
     assert agent["members"] == 8
     assert agent["estimates"]["dr"]["value"] > 0.8
+
+
+@pytest.mark.slow
+def test_the_program_ends_well_while_it_still_compiles(log: Path) -> None:
+    words = ["evaluate", str(log), "lmcts", "--members", "4", "--blocks", "3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "feelgood", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
