@@ -14,10 +14,7 @@ from feelgood.testbeds import Linear, Logistic
 
 QUICK = [
     ("lints", "disjoint"),
-    ("lmcts", "shared"),
-    ("fglmcts", "disjoint"),
     ("squarecb", "shared"),
-    ("neural-lmcts", "disjoint"),
 ]
 
 

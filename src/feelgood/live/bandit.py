@@ -192,7 +192,7 @@ class Bandit:
         """
         with self._lock:
             state = self._state
-            if not arguments.several(id):
+            if type(id) is int or not arguments.several(id):
                 state.ledger.find(id)
                 number = parse_reward(reward, state.spec)
                 counted = parse_weight(weight, state.player.hints.sums, state.agent)

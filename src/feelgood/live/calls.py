@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import struct
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,8 +18,9 @@ from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys
 from feelgood.numerics.noise import RoundNoise
 
-#: Words of a request before its numbers: arm, round, and two flags.
-_ARM, _ROUND, _PLAYED, _DRAWS, _HEAD = range(5)
+#: Words of a request before its numbers: arm, round, two flags, and 1.
+_ARM, _ROUND, _PLAYED, _DRAWS, _ONCE, _HEAD = range(6)
+_WORDS = struct.Struct("=5If")
 
 
 class Baked:
@@ -80,6 +82,11 @@ class Request(NamedTuple):
     noise: RoundNoise
 
 
+def turns(words: UInt32[Array, " request"]) -> Int[Array, ""]:
+    """1, which a compiler cannot know."""
+    return words[_ONCE].astype(jnp.int32)
+
+
 class Form(eqx.Module):
     """Where the parts of a request are."""
 
@@ -123,8 +130,12 @@ class Writer:
     """Writes requests, on the host."""
 
     def __init__(self, game: Game) -> None:
-        self._first, self._mask, self._draw, self._choose, self._end = Form(game).starts
-        self._nothing = np.zeros(game.spec.context_shape, np.float32)
+        first, mask, draw, choose, end = Form(game).starts
+        self._context, self._mask = slice(first, mask), slice(mask, draw)
+        self._draw, self._choose = slice(draw, choose), slice(choose, end)
+        self._has = tuple(amount > 0 for amount in game.amounts)
+        self._plain = np.zeros(end, np.float32)
+        self._plain[self._mask] = 1.0
 
     def __call__(
         self,
@@ -139,13 +150,14 @@ class Writer:
         allowed: np.ndarray | None = None,
     ) -> np.ndarray:
         """One request."""
-        words = np.empty(self._end, np.uint32)
-        numbers = words.view(np.float32)
-        words[:_HEAD] = (arm, round, played, draws)
-        numbers[_HEAD] = reward
-        numbers[self._first : self._mask] = self._nothing.flat if context is None else context.flat
-        numbers[self._mask : self._draw] = 1.0 if allowed is None else allowed
-        if self._draw < self._end:
-            numbers[self._draw : self._choose] = noise[0]
-            numbers[self._choose :] = noise[1]
-        return words
+        numbers = self._plain.copy()
+        _WORDS.pack_into(numbers.data, 0, arm, round, played, draws, 1, reward)
+        if context is not None:
+            numbers[self._context] = context if context.ndim == 1 else context.reshape(-1)
+        if allowed is not None:
+            numbers[self._mask] = allowed
+        if self._has[0]:
+            numbers[self._draw] = noise[0]
+        if self._has[1]:
+            numbers[self._choose] = noise[1]
+        return numbers.view(np.uint32)

@@ -98,7 +98,7 @@ class Ledger:
 
     def find(self, own: Any) -> Pending:
         """The decision of this number, which waits; an error where it does not."""
-        found = self.waiting.get(own) if _is_number(own) else None
+        found = self.waiting.get(own) if type(own) is int or _is_number(own) else None
         if found is None:
             raise FeelgoodError(self._why_not(own))
         return found
@@ -114,11 +114,12 @@ class Ledger:
 
     def close(self, ids: Iterable[int], how: str) -> None:
         """These wait no more."""
+        ended = self.ended
         for own in ids:
             del self.waiting[own]
-            self.ended[own] = how
-        while len(self.ended) > _REMEMBERED:
-            self.ended.popitem(last=False)
+            ended[own] = how
+        while len(ended) > _REMEMBERED:
+            ended.popitem(last=False)
 
 
 def _is_number(value: Any) -> bool:

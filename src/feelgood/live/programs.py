@@ -5,7 +5,7 @@ Programs are modules: equal ones share what is compiled.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int, UInt32
 from feelgood.core.policy import Needs, Policy
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
-from feelgood.live.calls import Form, Game, Request
+from feelgood.live.calls import Form, Game, Request, turns
 from feelgood.live.state_words import MOST_WORDS, Packing
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
@@ -201,15 +201,33 @@ def _select(first: Array, yes: Array, no: Array) -> Array:
     return lax.select(jnp.broadcast_to(first, yes.shape), yes, no)
 
 
+def in_one_piece(
+    step: Callable[..., Any], words: StateWords, large: LargeLeaves, request: RequestWords
+) -> tuple[StateWords, LargeLeaves]:
+    """`step` of these, as a loop of one turn: XLA compiles small loops whole.
+
+    How many turns there are the compiler must not know, and the request changes with every turn:
+    else what depends on it alone would be computed before the loop.
+    """
+
+    def turn(_: Array, carry: tuple[Array, LargeLeaves, Array]) -> Any:
+        return *step(*carry), carry[2] + jnp.uint32(1)
+
+    return lax.fori_loop(0, turns(request), turn, (words, large, request))[:2]
+
+
 class DrawStep(Step):
     """A draw for the round of the request."""
 
     def __call__(
         self, words: StateWords, large: LargeLeaves, request: RequestWords
     ) -> tuple[StateWords, LargeLeaves]:
-        asked = Form(self.game).read(request)
-        carried = self.read(words, large, asked)
-        return self.write(words, self.with_draw(carried, asked))
+        def draw(words: Array, large: LargeLeaves, request: Array) -> tuple[Array, LargeLeaves]:
+            asked = Form(self.game).read(request)
+            carried = self.read(words, large, asked)
+            return self.write(words, self.with_draw(carried, asked))
+
+        return in_one_piece(draw, words, large, request)
 
 
 class LearnStep(Step):
@@ -218,17 +236,23 @@ class LearnStep(Step):
     def __call__(
         self, words: StateWords, large: LargeLeaves, request: RequestWords
     ) -> tuple[StateWords, LargeLeaves]:
-        asked, spec = Form(self.game).read(request), self.game.spec
-        carried = self.read(words, large, asked)
-        policy, state = carried.policy, carried.state
+        def learn(words: Array, large: LargeLeaves, request: Array) -> tuple[Array, LargeLeaves]:
+            asked = Form(self.game).read(request)
+            carried = self.updated(self.read(words, large, asked), asked)
+            return self.write(words, self.with_draw(carried, asked))
+
+        return in_one_piece(learn, words, large, request)
+
+    def updated(self, carried: Carried, asked: Request) -> Carried:
+        """With the request's reward learned."""
+        spec, policy, state = self.game.spec, carried.policy, carried.state
         if self.game.forgets:
             rebuilt = self.game.agent.hints.rebuilt
             assert rebuilt is not None
             state = rebuilt(state, carried.keep)
         context = per_chain(spec, asked.context)
         arm, reward = per_chain(spec, asked.arm), per_chain(spec, asked.reward)
-        state = strong(policy.update(state, context, arm, reward))
-        return self.write(words, self.with_draw(carried._replace(state=state), asked))
+        return carried._replace(state=strong(policy.update(state, context, arm, reward)))
 
 
 class ChooseStep(Step):

@@ -129,13 +129,14 @@ class Contexts:
 
     def __init__(self, spec: Spec, arms: ArmTable) -> None:
         self.arms, self.shared, self.dim, self.slots = arms, spec.shared, spec.dim, spec.arms
+        self._batch_axes = 3 if spec.shared else 2
         #: The shape of one context.
         self.shape = (len(arms.active), spec.dim) if spec.shared else (spec.dim,)
 
     def is_batch(self, x: Any) -> bool:
         """Whether these are several contexts."""
         try:
-            return np.ndim(x) == len(self.shape) + 1
+            return (x if isinstance(x, np.ndarray) else np.asarray(x)).ndim == self._batch_axes
         except ValueError:  # rows of several lengths
             return False
 
