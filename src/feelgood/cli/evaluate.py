@@ -13,7 +13,6 @@ from feelgood.cli.choosing import is_pattern, matching
 from feelgood.cli.options import (
     ForceOption,
     JsonOption,
-    PageOption,
     PluginOption,
     SetOption,
     json_path,
@@ -48,7 +47,7 @@ def evaluate_command(
         typer.Option("--format", help="feelgood, open-bandit, dsjson or frame; default: guessed."),
     ] = None,
     json_: JsonOption = None,
-    page: PageOption = None,
+    page: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     force: ForceOption = False,
     plugin: PluginOption = None,
 ) -> None:
