@@ -1,11 +1,14 @@
 """The log on disk: what was acknowledged is there, after kills at any instant."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -145,6 +148,51 @@ def test_gathered_records_are_written_by_flush_and_close(tmp_path: Path) -> None
         log.reward("1", 1.0)
 
 
+def test_threads_may_share_a_log(tmp_path: Path) -> None:
+    with EventLog(tmp_path / "log.arrow", batch=7) as log:
+
+        def work(first: int) -> None:
+            for id in range(first, first + 50):
+                log.decision(id, arm="a", arms=ARMS)
+                log.reward(id, float(id))
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(0, 400, 50)))
+    events = read_log(tmp_path / "log.arrow")
+    assert sorted(events.table["id"].to_pylist()) == list(range(400))
+    assert events.table["reward"].to_pylist() == events.table["id"].to_pylist()
+
+
+def test_a_full_disk_leaves_the_records_before(tmp_path: Path) -> None:
+    """Half of a record is written, then the disk is full: it is taken back, and may come again."""
+
+    class Full:
+        closed = False
+
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def write(self, content: memoryview) -> int:
+            self.file.write(content[: len(content) // 2])
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        def truncate(self, size: int) -> None:
+            self.file.truncate(size)
+
+    path = tmp_path / "log.arrow"
+    write_some(path, range(2))
+    before = path.read_bytes()
+    log = EventLog(path)
+    good, log._file = log._file, Full(log._file)  # type: ignore[assignment]
+    with pytest.raises(FeelgoodError, match="free some space"):
+        log.reward(0, 1.0)
+    assert path.read_bytes() == before
+    log._file = good
+    log.reward(0, 1.0)
+    log.close()
+    assert read_log(path).table["reward"].to_pylist() == [1.0, None]
+
+
 def test_any_arrow_library_opens_it(tmp_path: Path) -> None:
     path = tmp_path / "log.arrow"
     write_some(path, range(3))
@@ -158,6 +206,16 @@ def test_whole_events_are_appended(tmp_path: Path) -> None:
     with EventLog(tmp_path / "log.arrow", sync=True) as log:
         log.append(events)
     assert read_log(tmp_path / "log.arrow").table == events.table
+
+
+def test_a_reward_that_came_with_its_decision_stays(tmp_path: Path) -> None:
+    with EventLog(tmp_path / "log.arrow") as log:
+        log.append(make_events({"arm": ["a", "b"], "reward": [1.0, None]}, "test"))
+        for id in (0, 1):
+            log.reward(id, 5.0)
+    events = read_log(tmp_path / "log.arrow")
+    assert events.table["reward"].to_pylist() == [1.0, 5.0]
+    assert events.notes == ("1 rewards came for decisions that had one: left out.",)
 
 
 def test_misuse_is_told_in_a_sentence_and_changes_nothing(tmp_path: Path) -> None:
