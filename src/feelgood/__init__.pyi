@@ -24,7 +24,7 @@ from feelgood.evaluation.evaluating import evaluate as evaluate
 from feelgood.live.bandit import Bandit as Bandit
 from feelgood.live.decisions import Decision as Decision
 from feelgood.logs.event_log import EventLog as EventLog
-from feelgood.logs.event_log import read_log as read_log
+from feelgood.logs.log_reading import read_log as read_log
 from feelgood.logs.opening import open_events as open_events
 
 __version__: str

@@ -8,6 +8,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ import pytest
 from pyarrow import ipc
 
 from feelgood import FeelgoodError
-from feelgood.logs.event_log import EventLog, read_log
+from feelgood.logs.event_log import EventLog
 from feelgood.logs.event_schema import event_schema, make_events
+from feelgood.logs.log_reading import read_log
 
 ARMS = ["a", "b", "c"]
 
@@ -148,6 +150,19 @@ def test_gathered_records_are_written_by_flush_and_close(tmp_path: Path) -> None
         log.reward("1", 1.0)
 
 
+def test_decisions_of_a_bandit_are_recorded(tmp_path: Path) -> None:
+    fields = {"id": 3, "arm": 7, "arms": (5, 7), "pmf": np.array([0.25, 0.75]), "version": 9}
+    decision = SimpleNamespace(**fields, probability=0.75)
+    with EventLog(tmp_path / "log.arrow") as log:
+        log.record(decision, [0.5, 1.0], time=1_000_000)
+        log.record(SimpleNamespace(**{**vars(decision), "id": 4}), np.eye(2))
+    one, two = read_log(tmp_path / "log.arrow").table.to_pylist()
+    assert (one["arm"], one["arms"], one["probability"]) == ("7", ["5", "7"], 0.75)
+    assert (one["context"], one["pmf"], one["version"]) == ([0.5, 1.0], [0.25, 0.75], 9)
+    assert one["time"].isoformat() == "1970-01-01T00:00:01+00:00"
+    assert two["context"] is None and two["arm_features"] == [[1.0, 0.0], [0.0, 1.0]]
+
+
 def test_threads_may_share_a_log(tmp_path: Path) -> None:
     with EventLog(tmp_path / "log.arrow", batch=7) as log:
 
@@ -225,7 +240,15 @@ def test_misuse_is_told_in_a_sentence_and_changes_nothing(tmp_path: Path) -> Non
         before = path.read_bytes()
         for wrong, sentence in (
             (lambda: log.decision("x", arm="a", arms=ARMS), "ids of the type int64"),
-            (lambda: log.decision(2, arm="z", arms=ARMS), "not among the arms"),
+            (lambda: log.decision(2, arm="z", arms=ARMS), "is not once among the texts"),
+            (lambda: log.decision(2, arm="a", arms=["a", "a"]), "is not once among the texts"),
+            (lambda: log.decision(2, arm="a", arms=ARMS, pmf=[0.5, 0.5]), "2 rows for 3 arms"),
+            (lambda: log.decision(2, arm="a", arms=ARMS, pmf=[0.5, 0.5, 0.5]), "add up to 1"),
+            (lambda: log.decision(2, arm="a", arms=ARMS, probability=0), "above 0"),
+            (lambda: log.decision(2, arm="a", arms=ARMS, context=[np.nan]), "with one axis"),
+            (lambda: log.decision(2, arm="a", arms=ARMS, context="x"), "with one axis"),
+            (lambda: log.decision(2, arm="a", arms=ARMS, arm_features=[1.0]), "with 2 axes"),
+            (lambda: log.reward(1, 1.0, weight=-1), "weight = -1 is not allowed"),
             (lambda: log.decision(1.5, arm="a", arms=ARMS), "use a number or a text"),
             (lambda: log.reward(1, float("nan")), "reward = nan is not allowed"),
             (lambda: EventLog(path), "written by someone else"),

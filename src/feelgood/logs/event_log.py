@@ -10,27 +10,17 @@ import os
 import threading
 import time as clock
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import filelock
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import ipc
 
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_number, parse_path, parse_whole
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.logs.event_schema import Events, check_events, event_schema
-
-DECISION, REWARD = 0, 1
-#: The first bytes of an Arrow stream.
-STREAM_START = b"\xff\xff\xff\xff"
-
-
-def record_schema(id_type: pa.DataType) -> pa.Schema:
-    """Events and, before them, the kind of the record: 0 for a decision, 1 for a reward."""
-    return pa.schema([("kind", pa.int8()), *event_schema(id_type)])
+from feelgood.logs.event_schema import SUM_TOLERANCE, Events
+from feelgood.logs.log_reading import DECISION, REWARD, record_schema, scan_log
 
 
 class EventLog:
@@ -47,7 +37,7 @@ class EventLog:
     **Example:**
 
     >>> import tempfile
-    >>> from feelgood.logs.event_log import EventLog, read_log
+    >>> from feelgood import EventLog, read_log
     >>> path = tempfile.mkdtemp() + "/decisions.arrow"
     >>> with EventLog(path) as log:
     ...     log.decision(7, arm="a", arms=["a", "b"], context=[0.5, 1.0], probability=0.25)
@@ -96,14 +86,35 @@ class EventLog:
         version: int | Any | None = None,
         time: int | None = None,
     ) -> None:
-        """Log one decision; `time` is in microseconds since 1970, by default now."""
-        if not isinstance(arm, str) or arm not in arms:
-            raise FeelgoodError(f"arm = {shown(arm)} is not among the arms {shown(arms)}.")
-        features = None if arm_features is None else np.asarray(arm_features, np.float32)
-        seen = None if context is None else np.asarray(context, np.float32).ravel()
-        chances = None if pmf is None else np.asarray(pmf, np.float64).ravel()
+        """Log one decision; `time` is in microseconds since 1970, by default now.
+
+        What a reader would refuse is refused here, so that a log stays readable.
+        """
+        features = _numbers("arm_features", arm_features, np.float32, 2)
+        seen = _numbers("context", context, np.float32, 1)
+        chances = _numbers("pmf", pmf, np.float64, 1)
+        _check_decision(arm, arms, features, probability, chances)
         row = (DECISION, id, _now(time), seen, features, arm, arms, None, None, probability)
         self._add((*row, chances, version))
+
+    def record(self, decision: Any, x: Any, time: int | None = None) -> None:
+        """Log a `Decision` of a live bandit for the context `x`; with features of arms, a matrix.
+
+        Arms are logged by the text of their names. Of a matrix the rows of `decision.arms` are
+        meant, those of the arms that could be played.
+        """
+        matrix = np.ndim(x) == 2
+        self.decision(
+            decision.id,
+            arm=str(decision.arm),
+            arms=[str(arm) for arm in decision.arms],
+            context=None if matrix else x,
+            arm_features=x if matrix else None,
+            probability=decision.probability,
+            pmf=decision.pmf,
+            version=decision.version,
+            time=time,
+        )
 
     def reward(
         self,
@@ -114,6 +125,8 @@ class EventLog:
     ) -> None:
         """Log the reward of an earlier decision."""
         paid, mass = parse_number("reward", reward), parse_number("weight", weight)
+        if mass < 0.0:
+            raise FeelgoodError(f"weight = {shown(weight)} is not allowed: use at least 0.")
         row = (REWARD, id, _now(time), None, None, None, None, paid, mass)
         self._add((*row, None, None, None))
 
@@ -196,6 +209,50 @@ class EventLog:
             self._end += done
 
 
+def _numbers(name: str, given: Any, kind: type, axes: int) -> np.ndarray | None:
+    """An array of finite numbers, or None."""
+    if given is None:
+        return None
+    try:
+        array: np.ndarray | None = np.asarray(given, kind)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.ndim != axes or not np.isfinite(array).all():
+        how = "one axis" if axes == 1 else f"{axes} axes"
+        raise FeelgoodError(
+            f"{name} = {shown(given)} is not allowed: use finite numbers with {how}."
+        )
+    return array
+
+
+def _check_decision(
+    arm: Any,
+    arms: Any,
+    features: np.ndarray | None,
+    probability: Any,
+    pmf: np.ndarray | None,
+) -> None:
+    """Refuse a decision that contradicts itself."""
+    names = list(arms)
+    if not all(isinstance(name, str) for name in names) or names.count(arm) != 1:
+        raise FeelgoodError(f"arm = {shown(arm)} is not once among the texts {shown(arms)}.")
+    for name, rows in (("pmf", pmf), ("arm_features", features)):
+        if rows is not None and len(rows) != len(names):
+            raise FeelgoodError(
+                f"{name} has {len(rows)} rows for {len(names)} arms: give one for each."
+            )
+    if probability is not None and not 0.0 < parse_number("probability", probability) <= 1.0:
+        raise FeelgoodError(
+            f"probability = {shown(probability)} is not allowed: use above 0 and at most 1."
+        )
+    if pmf is not None:
+        own = pmf[names.index(arm)]
+        if (pmf < 0).any() or abs(float(pmf.sum()) - 1.0) > SUM_TOLERANCE:
+            raise FeelgoodError(f"pmf = {shown(pmf)} does not add up to 1: give probabilities.")
+        if probability is not None and abs(own - probability) > SUM_TOLERANCE:
+            raise FeelgoodError(f"probability = {shown(probability)}, and pmf says {own:.6g}.")
+
+
 def _now(time: int | None) -> int:
     return clock.time_ns() // 1_000 if time is None else time
 
@@ -216,128 +273,3 @@ def _array(values: tuple[Any, ...], kind: pa.DataType) -> pa.Array:
     if pa.types.is_list(kind) and pa.types.is_list(kind.value_type):
         values = tuple(None if v is None else list(v) for v in values)
     return pa.array(values, kind)
-
-
-class ScannedLog(NamedTuple):
-    """The whole records of a file: their schema, the batches, and where the last one ends."""
-
-    schema: pa.Schema | None
-    batches: list[pa.RecordBatch]
-    end: int
-    size: int
-
-
-def scan_log(path: Path) -> ScannedLog:
-    """All whole records; what a kill has torn at the end is left out."""
-    with atomic.reading(path):
-        size = path.stat().st_size
-        if not size:
-            return ScannedLog(None, [], 0, 0)
-        with path.open("rb") as file:
-            start = file.read(4)
-        if start != STREAM_START[: len(start)]:
-            raise FeelgoodError(f"{path} is no log of decisions: it is no Arrow stream.")
-        with pa.memory_map(str(path)) as source:
-            return _scan(path, source, size)
-
-
-def _scan(path: Path, source: Any, size: int) -> ScannedLog:
-    schema, batches, end = None, [], 0
-    try:
-        while end < size:
-            message = ipc.read_message(source)
-            if schema is None:
-                schema = ipc.read_schema(message)
-            else:
-                batches.append(ipc.read_record_batch(message, schema))
-            end = source.tell()
-    except (pa.ArrowException, EOFError, OSError):
-        _refuse_damage(path, source, end, size)
-    if schema is not None:
-        known = schema.names == record_schema(pa.int64()).names
-        if not known or schema != record_schema(schema.field("id").type):
-            raise FeelgoodError(
-                f"{path} is an Arrow stream with other columns: read it as a frame."
-            )
-    return ScannedLog(schema, batches, end, size)
-
-
-def _refuse_damage(path: Path, source: Any, end: int, size: int) -> None:
-    """A kill tears the last record only: where whole ones follow, something else broke the file."""
-    source.seek(end)
-    rest = source.read(size - end)
-    start = rest.find(STREAM_START, 1)
-    while start >= 0:
-        try:
-            ipc.read_message(pa.BufferReader(rest[start:]))
-        except (pa.ArrowException, EOFError, OSError):
-            start = rest.find(STREAM_START, start + 1)
-            continue
-        raise FeelgoodError(
-            f"{path} is damaged at byte {end:,}, and whole records follow: restore it from a copy."
-        )
-
-
-def read_log(path: Any) -> Events:
-    """The events of a log: every decision with its reward, if that has come.
-
-    Notes say what was left out: half a record at the end, rewards of unknown decisions, second
-    rewards and second decisions of one id.
-    """
-    file = parse_path(path, "log")
-    scanned = scan_log(file)
-    notes = []
-    if scanned.end < scanned.size:
-        notes.append(
-            f"The last {scanned.size - scanned.end:,} bytes of {file} are half a record, as a kill "
-            "leaves it: left out."
-        )
-    if not scanned.batches or scanned.schema is None:
-        raise FeelgoodError(f"{file} has no decisions: give a log with at least one.")
-    records = pa.Table.from_batches(scanned.batches, scanned.schema).combine_chunks()
-    try:
-        records.validate(full=True)
-    except pa.ArrowException:
-        raise FeelgoodError(f"{file} is damaged: restore it from a copy.") from None
-    table = _joined(records, str(file), notes)
-    check_events(table, str(file))
-    return Events(table, tuple(notes))
-
-
-def _joined(records: pa.Table, called: str, notes: list[str]) -> pa.Table:
-    """Decisions with the rewards that came for them."""
-    decisions = records.filter(pc.equal(records["kind"], DECISION)).drop_columns(["kind"])
-    if not decisions.num_rows:
-        raise FeelgoodError(f"{called} has no decisions: give a log with at least one.")
-    late = records.filter(pc.equal(records["kind"], REWARD))
-    first = _firsts(decisions["id"])
-    if len(first) < decisions.num_rows:
-        notes.append(f"{decisions.num_rows - len(first):,} decisions repeat an id: left out.")
-        decisions = decisions.take(pa.array(first))
-    place = pc.index_in(late["id"], value_set=decisions["id"].combine_chunks())
-    known = ~np.asarray(place.is_null().to_numpy(zero_copy_only=False))
-    if not known.all():
-        notes.append(f"{int((~known).sum()):,} rewards belong to no decision: left out.")
-    rows = np.asarray(pc.fill_null(place, -1).to_numpy(zero_copy_only=False))[known]
-    paid = late["reward"].to_numpy()[known]
-    mass = late["weight"].to_numpy()[known]
-    out = Events(decisions)
-    rewards, weights = out.numbers("reward").copy(), out.numbers("weight").copy()
-    fresh, which = np.unique(rows, return_index=True)
-    unpaid = np.isnan(rewards[fresh])
-    second = len(rows) - int(unpaid.sum())
-    if second:
-        notes.append(f"{second:,} rewards came for decisions that had one: left out.")
-    fresh, which = fresh[unpaid], which[unpaid]
-    rewards[fresh], weights[fresh] = paid[which], mass[which]
-    weights[np.isnan(weights)] = 1.0
-    for name, values in (("reward", rewards), ("weight", weights)):
-        column = pa.array(values, pa.float64(), mask=np.isnan(values))
-        decisions = decisions.set_column(decisions.column_names.index(name), name, column)
-    return decisions
-
-
-def _firsts(ids: pa.ChunkedArray) -> np.ndarray:
-    """The rows where an id comes for the first time."""
-    codes = ids.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    return np.sort(np.unique(codes, return_index=True)[1])

@@ -9,9 +9,9 @@ from feelgood.core.arguments import parse_choice
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.tables import to_arrow_table
 from feelgood.logs.dsjson import events_from_dsjson
-from feelgood.logs.event_log import STREAM_START, read_log
 from feelgood.logs.event_schema import Events
 from feelgood.logs.frame_events import events_from_frame
+from feelgood.logs.log_reading import STREAM_START, read_log
 from feelgood.logs.obp_feedback import events_from_obp
 from feelgood.logs.open_bandit import events_from_open_bandit, is_open_bandit
 
