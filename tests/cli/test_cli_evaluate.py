@@ -54,6 +54,20 @@ def test_a_log_has_a_page(command: Command, log: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_columns_of_a_table_are_named(command: Command, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    lines = ["age,drink,paid,chance,note"]
+    for _ in range(60):
+        drink = ["tea", "rum"][rng.integers(0, 2)]
+        lines.append(f"{rng.normal():.3f},{drink},{rng.integers(0, 2)},0.5,{rng.random()}")
+    (tmp_path / "log.csv").write_text("\n".join(lines))
+    named = ("--arm", "drink", "--reward", "paid", "--probability", "chance", "--features", "age")
+    done = command("evaluate", tmp_path / "log.csv", "uniform", "--blocks", 2, *named)
+    assert done.code == 0, done.err
+    assert "doubly robust" in done.out
+
+
+@pytest.mark.slow
 def test_chains_judge_where_a_rule_has_no_formula(command: Command, log: Path) -> None:
     done = command("evaluate", log, "lmcts", "--members", 8, "--blocks", 4, "--json", "-")
     assert done.code == 0, done.err
@@ -77,6 +91,7 @@ def test_the_program_ends_well_while_it_still_compiles(log: Path) -> None:
         (["nowhere.csv", "lints"], "'nowhere.csv' does not exist"),
         (["{log}", "linst"], "did you mean 'lints'?"),
         (["{log}", "lints", "--blocks", 1], "blocks = 1 is not allowed"),
+        (["{log}", "lints", "--format", "obp", "--arm", "a"], "name none"),
         (["{log}", "lints", "--format", "csv"], "unknown format 'csv'"),
         (["{log}", "lints", "--set", "lints.beta=1,2"], "is a list: give one value"),
     ],

@@ -16,13 +16,16 @@ from feelgood.cli.options import (
     PluginOption,
     SetOption,
     json_path,
+    split_names,
 )
 from feelgood.cli.output import console_for, prepare_output, write_atomically
 from feelgood.cli.set_options import parse_single_values
+from feelgood.core.errors import FeelgoodError
 from feelgood.core.plugins import load_plugins
 
 if TYPE_CHECKING:
     from feelgood.evaluation.evaluating import LogEvaluation
+    from feelgood.logs.event_schema import Events
 
 
 @app.command("evaluate", epilog="Example: feelgood evaluate decisions.arrow lints linucb")
@@ -46,6 +49,17 @@ def evaluate_command(
         str | None,
         typer.Option("--format", help="feelgood, open-bandit, dsjson or frame; default: guessed."),
     ] = None,
+    arm: Annotated[str | None, typer.Option(help="In a table: the column with the arms.")] = None,
+    reward: Annotated[
+        str | None, typer.Option(help="In a table: the column with the rewards.")
+    ] = None,
+    probability: Annotated[
+        str | None, typer.Option(help="In a table: the column with the log's probabilities.")
+    ] = None,
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="In a table: the columns of the context, a,b,c; default: all others."),
+    ] = None,
     json_: JsonOption = None,
     page: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     force: ForceOption = False,
@@ -61,13 +75,12 @@ def evaluate_command(
     prepare_output([target for target in (json_file, page) if target is not None], force)
     with progress_bar(errors) as report:
         found = evaluate(
-            log,
+            _events(log, format_, features, arm=arm, reward=reward, probability=probability),
             _names(agents),
             blocks=blocks,
             members=members,
             seed=seed,
             settings=given,
-            format=format_,
             progress=report,
         )
     text = json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n"
@@ -82,6 +95,20 @@ def evaluate_command(
         html = evaluation_page(found, log.name)
         write_atomically(page, lambda path: path.write_text(html, encoding="utf-8"))
         console_for(json_).print(f"wrote {page}", markup=False, soft_wrap=True)
+
+
+def _events(
+    log: Path, format_: str | None, features: list[str] | None, **columns: str | None
+) -> "Events":
+    """The log; a table by the columns that are named."""
+    from feelgood.logs.frame_events import events_from_frame
+    from feelgood.logs.opening import open_events
+
+    if features is None and not any(columns.values()):
+        return open_events(log, format_)
+    if format_ not in (None, "frame"):
+        raise FeelgoodError(f"--format {format_} has columns of its own: name none.")
+    return events_from_frame(log, features=split_names(features) or None, **columns)
 
 
 def _names(words: list[str]) -> list[str]:
