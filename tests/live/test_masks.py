@@ -25,7 +25,12 @@ def started(agent: str, problem: str) -> tuple[Any, Any, Any]:
     """An agent after some rewards, and a context."""
     spec, policy = PROBLEMS[problem].spec, AGENTS[agent].build()
     state = policy.init(generator.key(0), spec)
-    update = jax.jit(lambda s, x, arm, reward: policy.update(s, x, arm, reward))
+
+    # Not the method itself: an agent with numbers has no hash.
+    @jax.jit
+    def update(*given: Any) -> Any:
+        return policy.update(*given)
+
     rng = np.random.default_rng(0)
     for i in range(9):
         context = jnp.asarray(rng.normal(size=spec.context_shape), jnp.float32)
