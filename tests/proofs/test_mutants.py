@@ -463,8 +463,8 @@ MUTANTS = (
         "a degree of freedom too few",
         ModelRidgePolicy,
         "noise_law",
-        "1.0 * state.count",
-        "state.count - 1.0",
+        "state.learned.scales.rewards",
+        "state.learned.scales.rewards - 1.0",
         ((student_checks, "lints"),),
     ),
     Mutant(
