@@ -3,6 +3,8 @@
 The paper speaks of β, η and ρ instead. An agent takes either vocabulary, and refuses a mixture.
 """
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from feelgood.core.errors import FeelgoodError
@@ -18,6 +20,9 @@ class ModelPolicy(Policy):
     With `temperature` 1 it draws from the posterior of this model, where "learned" noise and prior
     are estimated on the way (`feelgood.targets.scales`).
     """
+
+    #: The settings of the paper's vocabulary.
+    papers: ClassVar[tuple[str, ...]] = ("beta", "eta", "rho")
 
     noise: Number | None = setting(
         "learned",
@@ -38,7 +43,7 @@ class ModelPolicy(Policy):
     )
 
     def __check_init__(self) -> None:
-        given = {name: getattr(self, name, None) for name in ("beta", "eta", "rho")}
+        given = {name: getattr(self, name) for name in self.papers if hasattr(self, name)}
         papers = [name for name, value in given.items() if value is not None]
         for name in ("noise", "prior"):
             value = getattr(self, name)
@@ -59,8 +64,8 @@ class ModelPolicy(Policy):
         return ScaleModel(noise=square(self.noise), prior=square(self.prior))
 
     def in_papers_words(self) -> bool:
-        """Whether one of β, η and ρ is given."""
-        return any(getattr(self, name, None) is not None for name in ("beta", "eta", "rho"))
+        """Whether a setting of the paper's vocabulary is given."""
+        return any(getattr(self, name, None) is not None for name in self.papers)
 
 
 def _shown(value: Number | None) -> object:

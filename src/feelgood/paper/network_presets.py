@@ -138,7 +138,7 @@ def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[
         lr, reg, nu = line.ts
         lam, b = line.ts_bonus
         out = _trained(line) | {"lr": lr, "reg": reg, "lam": lam, "b": b, "s": 10.0}
-        return out if agent == "neural-linear" else out | {"nu": nu}
+        return out | ({"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {"nu": nu})
     return None
 
 

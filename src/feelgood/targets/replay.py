@@ -27,6 +27,8 @@ class Batch(NamedTuple):
     arms: Int[Array, " rows"]
     rewards: Float[Array, " rows"]
     counts: Float[Array, " rows"]
+    #: Which rounds they are, counted from 0.
+    numbers: Int[Array, " rows"]
 
 
 class Replay(eqx.Module):
@@ -103,6 +105,7 @@ class Replay(eqx.Module):
             arms=self.arms[index],
             rewards=self.rewards[index],
             counts=jnp.ones(index.shape),
+            numbers=index,
         )
 
     def batch(self, number: Int[Array, ""], size: int) -> Batch:
@@ -117,6 +120,7 @@ class Replay(eqx.Module):
             arms=take(self.arms),
             rewards=take(self.rewards),
             counts=counts,
+            numbers=first + jnp.arange(len(counts)),
         )
 
     def first(self, size: int) -> Batch:
@@ -126,6 +130,7 @@ class Replay(eqx.Module):
             arms=self.arms[:size],
             rewards=self.rewards[:size],
             counts=(jnp.arange(size) < self.filled).astype(jnp.float32),
+            numbers=jnp.arange(size),
         )
 
     def total(self, function: Callable[[Batch, Any], Any], argument: Any) -> Any:
