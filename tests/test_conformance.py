@@ -23,6 +23,7 @@ from feelgood.agents import LinUCB, Uniform
 from feelgood.api import check_agents, check_settings, check_testbeds, checking
 from feelgood.api.agent_case import PROBLEMS, AgentCase
 from feelgood.api.check_agent_kinds import check_agent_kinds
+from feelgood.api.check_pmf import check_pmf
 from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.registry import Entry
 from feelgood.core.spec import Number
@@ -106,6 +107,12 @@ def test_a_live_decision_is_that_of_the_same_chain_among_lanes(name: str, proble
 def test_chains_do_not_touch_each_other(name: str, problem: str) -> None:
     """The same program with other neighbours: bit for bit the same chain."""
     assert list(check_agents.check_apart(case(name), problem)) == []
+
+
+@EVERY_PLAY
+def test_action_probabilities_are_those_of_the_choices(name: str, problem: str) -> None:
+    """Exact binomial tests at 1e-6, for agents that say them."""
+    assert list(check_pmf(case(name), problem)) == []
 
 
 @EVERY_AGENT
@@ -310,6 +317,36 @@ class Greedy(Sound):
         return Needs(choose=-1)
 
 
+class Boaster(Sound):
+    """Says that it is sure of itself, which it is not."""
+
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(pmf=lambda state, context: jnp.eye(spec.arms)[0])
+
+
+class Miscounting(Sound):
+    """Its probabilities have another sum than 1."""
+
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(pmf=lambda state, context: jnp.full(spec.arms, 0.5))
+
+
+class Tilted(Policy):
+    """Plays the first of three arms with probability 0.4, and says that each has a third."""
+
+    def init(self, key: Any, spec: Spec) -> Any:
+        return jnp.zeros(spec.arms)
+
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return jax.random.choice(noise, 3, p=jnp.array([0.4, 0.3, 0.3]))
+
+    def update(self, state: Any, context: Any, arm: Any, reward: Any) -> Any:
+        return state
+
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(pmf=lambda state, context: jnp.full(spec.arms, 1.0 / 3.0))
+
+
 BROKEN: dict[type[Policy], str] = {
     Careless: "the setting 'width' is not documented",
     Impure: "its functions are not pure",
@@ -326,6 +363,9 @@ BROKEN: dict[type[Policy], str] = {
     Crashing: "update .* fails with KeyError",
     Gossip: "a chain depends on its neighbours|a live decision differs",
     Greedy: "noise .* returns .* use a Needs of 'key' or whole numbers",
+    Boaster: r"pmf returns \[1.0, 0.0, 0.0\], but arms are chosen otherwise",
+    Miscounting: r"pmf returns \[0.5, 0.5, 0.5\], which is no law: its sum must be 1",
+    Tilted: "pmf returns .* but arms are chosen otherwise",
 }
 
 
@@ -358,7 +398,7 @@ def test_all_that_is_wrong_with_settings_is_named() -> None:
 def test_a_sound_agent_passes_as_class_object_and_name() -> None:
     report = feelgood.check_agent(Sound)
     assert not report and list(report) == []
-    assert repr(report) == "Sound: all 13 checks passed."
+    assert repr(report) == "Sound: all 15 checks passed."
     assert not feelgood.check_agent(Uniform(), testbed=PROBLEMS["disjoint"])
     assert not feelgood.check_agent("uniform", testbed="linear-5")
 

@@ -70,14 +70,21 @@ def test_list_shows_every_name_with_a_line(command: Command) -> None:
     done = command("list")
     assert done.code == 0
     lines = {line.split()[0]: line for line in done.out.splitlines()}
-    assert set(lines) == {"agents", "testbeds", *AGENTS.names(), *TESTBEDS.names()}
+    assert set(lines) == {"agents:", "testbeds", *AGENTS.names(), *TESTBEDS.names()}
     assert lines["lints"].endswith(AGENTS["lints"].doc)
 
 
 @pytest.mark.parametrize(("what", "names"), [("agents", AGENTS), ("testbeds", TESTBEDS)])
 def test_list_one_kind(command: Command, what: str, names: feelgood.core.registry.Registry) -> None:
-    done = command("list", what)
-    assert [line.split()[0] for line in done.out.splitlines()] == list(names.names())
+    """Names are indented, and agents stand below the headings of their families."""
+    lines = command("list", what).out.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert sorted(listed) == sorted(names.names())
+    headings = [line for line in lines if not line.startswith("  ")]
+    assert len(headings) == len(set(headings)) == (5 if what == "agents" else 0)
+    if headings:
+        below = lines[lines.index("agents: Upper confidence bounds") + 1 :]
+        assert below[0].split()[0] == "linucb"
 
 
 def test_list_settings_shows_default_range_and_meaning(command: Command) -> None:

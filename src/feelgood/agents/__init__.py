@@ -4,7 +4,7 @@ Imports `samplers`, `targets`, `numerics` and `core`, and never asks for the dev
 """
 
 from feelgood.agents import blackjax_bridge, grammar
-from feelgood.agents.greedy import EpsGreedy, TabularEpsGreedy
+from feelgood.agents.epsgreedy import EpsGreedy, TabularEpsGreedy
 from feelgood.agents.lints import LinTS
 from feelgood.agents.linucb import LinUCB
 from feelgood.agents.thompson import Thompson

@@ -245,5 +245,6 @@ AGENTS.add(
         parse=_parse,
         names=(),
         more_names=tuple(_PREFIX + kernel for kernel in LISTED_KERNELS),
+        family="Thompson sampling by MCMC",
     )
 )

@@ -166,5 +166,6 @@ AGENTS.add(
         parse=_parse,
         names=PAPER_AGENTS,
         more_names=tuple(name for name in all_names() if name not in PAPER_AGENTS),
+        family="Thompson sampling by MCMC",
     )
 )

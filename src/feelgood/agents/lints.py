@@ -15,7 +15,7 @@ from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models
 
 
-@AGENTS.register("lints")
+@AGENTS.register("lints", family="Thompson sampling from a formula")
 class LinTS(ModelRidgePolicy):
     """Thompson sampling with the exact posterior of a linear model.
 

@@ -4,14 +4,14 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.ridge import RidgePolicy, RidgeState
-from feelgood.core.policy import AGENTS, Needs
+from feelgood.core.policy import AGENTS, Hints, Needs
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets import models
 
 
-@AGENTS.register("linucb")
+@AGENTS.register("linucb", family="Upper confidence bounds")
 class LinUCB(RidgePolicy):
     """Ridge estimate plus α times its standard error, for every arm.
 
@@ -32,11 +32,22 @@ class LinUCB(RidgePolicy):
         self, noise: None, state: RidgeState, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
         del noise
+        return lanes.argmax(self._bounds(state, context))
+
+    def _bounds(
+        self, state: RidgeState, context: Float[Array, "..."]
+    ) -> Float[Array, "arms *lanes"]:
         x = models.features(state.spec, context)
         width = max(x.shape[1], state.spec.blocks)
         whitened = lanes.solve_lower(
             state.ridge.factor, jnp.broadcast_to(x, (x.shape[0], width, *x.shape[2:]))
         )
         mean = lanes.dot(whitened, state.ridge.white)
-        bound = mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
-        return lanes.argmax(bound)
+        return mean + self.alpha * jnp.sqrt(lanes.dot(whitened, whitened))
+
+    def hints(self, spec: Spec) -> Hints:
+        return super().hints(spec)._replace(pmf=self.pmf)
+
+    def pmf(self, state: RidgeState, context: Float[Array, "..."]) -> Float[Array, "arms *lanes"]:
+        """1 for the arm with the largest bound; the first of several."""
+        return lanes.one_hot(lanes.argmax(self._bounds(state, context)), state.spec.arms)

@@ -233,4 +233,4 @@ def with_bonus(
         )
 
     entry = Entry(name=name, doc=doc, settings={**own, **more}, make=make)
-    return Family(name, doc, lambda n: entry if n == name else None, (name,), (), agent)
+    return Family(name, doc, {name: entry}.get, (name,), defined=agent, family="Networks")

@@ -2,7 +2,7 @@
 
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.greedy import DECAYS, explore
+from feelgood.agents.epsgreedy import DECAYS, explore
 from feelgood.agents.neural import TrainedPolicy, TrainedState, play_greedily
 from feelgood.core.policy import AGENTS
 from feelgood.core.settings import setting
@@ -10,7 +10,7 @@ from feelgood.core.spec import Number
 from feelgood.numerics.keys import AnyKey
 
 
-@AGENTS.register("neural-eps-greedy")
+@AGENTS.register("neural-eps-greedy", family="Networks")
 class NeuralEpsGreedy(TrainedPolicy):
     """The best arm of a network, and with probability ε a uniform one."""
 

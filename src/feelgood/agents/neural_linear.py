@@ -30,7 +30,7 @@ class Regression(NamedTuple):
     scales: Scales | None
 
 
-@AGENTS.register("neural-linear")
+@AGENTS.register("neural-linear", family="Networks")
 class NeuralLinear(ModelPolicy, TrainedPolicy):
     """Thompson sampling by exact Bayesian regression on a network's last hidden layer.
 

@@ -245,5 +245,6 @@ AGENTS.add(
         doc="neural-[u|svrg][fg|sfg]{lmc|mala|hmc}ts",
         parse=_parse,
         names=NAMES,
+        family="Networks",
     )
 )

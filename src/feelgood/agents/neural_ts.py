@@ -30,7 +30,7 @@ class Explorer(NamedTuple):
     noise: NetworkNoise | None
 
 
-@AGENTS.register("neural-ts")
+@AGENTS.register("neural-ts", family="Networks")
 class NeuralTS(NeuralModelPolicy, DesignPolicy):
     """A reward drawn from N(f, v) for every arm of a network; the largest is played.
 

@@ -12,7 +12,7 @@ from feelgood.numerics.keys import AnyKey
 from feelgood.targets.networks import Network
 
 
-@AGENTS.register("neural-ucb")
+@AGENTS.register("neural-ucb", family="Networks")
 class NeuralUCB(DesignPolicy, TrainedPolicy):
     """The arm with the largest f + σ of a network, σ² = reg · ν · gᵀU⁻¹g from its design matrix.
 

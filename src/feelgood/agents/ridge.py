@@ -112,6 +112,18 @@ class RidgeAgent(Policy):
             learned = Learned(scales, stats)
         return dataclasses.replace(state, ridge=Ridge(system=system), count=count, learned=learned)
 
+    def noise_law(self, state: RidgeState) -> tuple[Value, Value]:
+        """Σ r² − bᵀV⁻¹b and n, with which σ² = (first)/χ²_n, where the noise is learned.
+
+        Before the first reward that is not 0 any σ draws the same arms: then both are 1.
+        """
+        assert state.learned is not None
+        squares = state.learned.scales.squares
+        white = state.ridge.white
+        left = jnp.maximum(squares - jnp.sum(white**2, axis=(0, 1)), LEAST_NOISE * squares)
+        known = squares > 0.0
+        return jnp.where(known, left, 1.0), jnp.where(known, 1.0 * state.count, 1.0)
+
     def report(self, state: RidgeState) -> Report:
         """The sum of w is not finite once a context or a reward was not."""
         return Report(finite=jnp.isfinite(jnp.sum(state.ridge.white, axis=(0, 1))))
@@ -146,15 +158,3 @@ class ModelRidgePolicy(ModelPolicy, RidgeAgent):
             return jnp.asarray(0.01, jnp.float32) if self.rho is None else self.rho
         assert self.noise is not None and self.prior is not None
         return (self.noise / self.prior) ** 2
-
-    def noise_law(self, state: RidgeState) -> tuple[Value, Value]:
-        """Σ r² − bᵀV⁻¹b and n, with which σ² = (first)/χ²_n, where the noise is learned.
-
-        Before the first reward that is not 0 any σ draws the same arms: then both are 1.
-        """
-        assert state.learned is not None
-        squares = state.learned.scales.squares
-        white = state.ridge.white
-        left = jnp.maximum(squares - jnp.sum(white**2, axis=(0, 1)), LEAST_NOISE * squares)
-        known = squares > 0.0
-        return jnp.where(known, left, 1.0), jnp.where(known, 1.0 * state.count, 1.0)

@@ -9,7 +9,7 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 
 
-@AGENTS.register("uniform")
+@AGENTS.register("uniform", family="Greedy and random")
 class Uniform(Policy):
     """Every arm with the same probability: the yardstick that an agent must beat."""
 
@@ -38,4 +38,11 @@ class Uniform(Policy):
 
     def hints(self, spec: Spec) -> Hints:
         del spec
-        return Hints(layout="lanes")
+        return Hints(layout="lanes", pmf=self.pmf)
+
+    def pmf(
+        self, state: Float[Array, "arms *lanes"], context: Float[Array, "..."]
+    ) -> Float[Array, "arms *lanes"]:
+        """1/K."""
+        del context
+        return jnp.full_like(state, 1.0 / state.shape[0])

@@ -54,13 +54,15 @@ def list_command(
         raise FeelgoodError(f"nothing matches '{what}': 'feelgood list --all' shows every name.")
     width = max(len(name) for chosen in names.values() for name in chosen)
     for title, chosen in names.items():
-        if len(names) > 1 and chosen:
-            out.print(title, style="bold")
-        for name in chosen:
-            entry = registries[title][name]
-            out.print(f"  {name:<{width}}  {entry.doc}", markup=False)
-            if settings:
-                _print_settings(entry, out, indent=width + 6)
+        for family, members in registries[title].by_family(chosen).items():
+            if family or len(names) > 1:
+                heading = f"{title}: {family}" if family else title
+                out.print(heading, style="bold", markup=False)
+            for name in members:
+                entry = registries[title][name]
+                out.print(f"  {name:<{width}}  {entry.doc}", markup=False)
+                if settings:
+                    _print_settings(entry, out, indent=width + 6)
 
 
 def _print_settings(entry: "Entry[Any]", out: Console, indent: int) -> None:

@@ -71,6 +71,9 @@ class Hints(NamedTuple):
     #: From the rewards' standard deviation and the prior's precision to the settings with which
     #: the target is the exact posterior; None: the agent's own settings are right.
     matched: Callable[[float, float], dict[str, float]] | None = None
+    #: From a state before `draw` and a context to the probability with which the round plays each
+    #: arm, `[arms, *lanes]`, over `draw` and `choose` together. None: the rule has no such formula.
+    pmf: Callable[[Any, Float[Array, "..."]], Float[Array, "arms *lanes"]] | None = None
 
 
 class Policy(eqx.Module):

@@ -19,7 +19,7 @@ from feelgood.core.sources import place_of, source_digest
 T = TypeVar("T")
 
 #: A name that can be written on a command line, in a list and in a study file.
-_NAME = re.compile(r"[\w.:-]+")
+_NAME = re.compile(r"[\w.:+-]+")
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
@@ -56,6 +56,7 @@ class Family(Generic[T]):
     `names` are those that a listing shows; `more_names` are shown on request; `parse` may
     understand others still. `defined` is the class or function that it is about, `parse` where
     there is none: registering it again, from the same file or notebook, replaces the family.
+    `family` is the heading that a listing shows over its names.
     """
 
     label: str
@@ -64,6 +65,7 @@ class Family(Generic[T]):
     names: tuple[str, ...]
     more_names: tuple[str, ...] = ()
     defined: Any = None
+    family: str = ""
 
 
 class Registry(Generic[T]):
@@ -88,7 +90,7 @@ class Registry(Generic[T]):
             if not isinstance(name, str) or _NAME.fullmatch(name) is None:
                 raise FeelgoodError(
                     f"the {self.kind} name {name!r} is not allowed: use letters, digits, dashes, "
-                    "dots, colons and underscores."
+                    "dots, colons, plus signs and underscores."
                 )
         for name in (family.label, *family.names):
             owner = self._family_of(name) or self._families.get(name)
@@ -112,13 +114,17 @@ class Registry(Generic[T]):
             self._digests[family.label] = source_digest(family.defined or family.parse)
         return self._digests[family.label]
 
-    def register(self, name: str, doc: str | None = None) -> Callable[[type[T]], type[T]]:
-        """Class decorator: register a class under one fixed name."""
+    def register(
+        self, name: str, doc: str | None = None, *, family: str = ""
+    ) -> Callable[[type[T]], type[T]]:
+        """Class decorator: register a class under one fixed name, listed below `family`."""
 
         def decorate(cls: type[T]) -> type[T]:
             text = doc or (cls.__doc__ or name).strip().splitlines()[0]
             entry = Entry(name, text, settings_of(cls), lambda values: cls(**values))
-            self.add(Family(name, text, lambda n: entry if n == name else None, (name,), (), cls))
+            names = (name,)
+            parse = {name: entry}.get
+            self.add(Family(name, text, parse, names, defined=cls, family=family))
             return cls
 
         return decorate
@@ -136,6 +142,14 @@ class Registry(Generic[T]):
             for family in self.families()
             for name in (*family.names, *(family.more_names if more else ()))
         )
+
+    def by_family(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Known names below their headings; those of one heading need not be neighbours."""
+        out: dict[str, list[str]] = {}
+        for name in names:
+            family = self._family_of(name)
+            out.setdefault("" if family is None else family.family, []).append(name)
+        return out
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())

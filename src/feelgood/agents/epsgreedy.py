@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.agents.ridge import RidgePolicy, RidgeState
 from feelgood.core.policy import AGENTS, Hints, Policy, Report
@@ -16,6 +16,11 @@ from feelgood.targets import models
 DECAYS = ("none", "sqrt")
 
 
+def rate_of(epsilon: Number, decay: str, count: Int[Array, ""]) -> Number:
+    """ε_t = ε or ε/√t, t from 1."""
+    return epsilon / jnp.sqrt(count + 1.0) if decay == "sqrt" else epsilon
+
+
 def explore(
     key: AnyKey,
     greedy: Int[Array, "*lanes"],
@@ -24,17 +29,22 @@ def explore(
     decay: str,
     count: Int[Array, ""],
 ) -> Int[Array, "*lanes"]:
-    """The greedy arm, or with probability ε_t a uniform one; ε_t = ε or ε/√t, t from 1.
+    """The greedy arm, or with probability ε_t a uniform one; see `rate_of`.
 
     Where there is no greedy arm (see `lanes.argmax`), none is chosen.
     """
-    rate = epsilon / jnp.sqrt(count + 1.0) if decay == "sqrt" else epsilon
+    rate = rate_of(epsilon, decay, count)
     coin, choice = lanes.uniform(key, 2)
     arm = jnp.minimum((choice * arms).astype(jnp.int32), arms - 1)
     return jnp.where((coin < rate) & (greedy < arms), arm, greedy)
 
 
-@AGENTS.register("epsgreedy")
+def explored(greedy: Int[Array, "*lanes"], arms: int, rate: Number) -> Float[Array, "arms *lanes"]:
+    """The law of `explore`: ε_t/K, and 1 − ε_t more for the greedy arm."""
+    return rate / arms + (1.0 - rate) * lanes.one_hot(greedy, arms)
+
+
+@AGENTS.register("epsgreedy", family="Greedy and random")
 class EpsGreedy(RidgePolicy):
     """The best arm of a ridge estimate, and with probability ε a uniform one.
 
@@ -47,9 +57,20 @@ class EpsGreedy(RidgePolicy):
     def choose(
         self, noise: AnyKey, state: RidgeState, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
-        theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
-        greedy = lanes.argmax(models.scores(state.spec, theta, context))
+        greedy = self._greedy(state, context)
         return explore(noise, greedy, state.spec.arms, self.epsilon, self.decay, state.count)
+
+    def _greedy(self, state: RidgeState, context: Float[Array, "..."]) -> Int[Array, "*lanes"]:
+        theta = lanes.solve_upper(state.ridge.factor, state.ridge.white)
+        return lanes.argmax(models.scores(state.spec, theta, context))
+
+    def hints(self, spec: Spec) -> Hints:
+        return super().hints(spec)._replace(pmf=self.pmf)
+
+    def pmf(self, state: RidgeState, context: Float[Array, "..."]) -> Float[Array, "arms *lanes"]:
+        """ε_t/K, and 1 − ε_t more for the best arm."""
+        rate = rate_of(self.epsilon, self.decay, state.count)
+        return explored(self._greedy(state, context), state.spec.arms, rate)
 
 
 class Table(NamedTuple):
@@ -60,7 +81,7 @@ class Table(NamedTuple):
     observed: Int[Array, ""]
 
 
-@AGENTS.register("epsgreedy-tabular")
+@AGENTS.register("epsgreedy-tabular", family="Greedy and random")
 class TabularEpsGreedy(Policy):
     """The arm with the best average so far, and with probability ε a uniform one; no context.
 
@@ -80,11 +101,17 @@ class TabularEpsGreedy(Policy):
         self, noise: AnyKey, state: Table, context: Float[Array, "..."]
     ) -> Int[Array, "*lanes"]:
         del context
-        untried = state.plays == 0
-        greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
+        greedy, some_untried = self._greedy(state)
         arms = state.plays.shape[0]
         arm = explore(noise, greedy, arms, self.epsilon, self.decay, state.observed)
-        return jnp.where(jnp.any(untried, axis=0), greedy, arm)
+        return jnp.where(some_untried, greedy, arm)
+
+    @staticmethod
+    def _greedy(state: Table) -> tuple[Int[Array, "*lanes"], Bool[Array, "*lanes"]]:
+        """The first arm that was never played, else the best; and which of the two it is."""
+        untried = state.plays == 0
+        greedy = jnp.argmax(jnp.where(untried, jnp.inf, state.mean), axis=0)
+        return greedy, jnp.any(untried, axis=0)
 
     def update(
         self,
@@ -104,4 +131,11 @@ class TabularEpsGreedy(Policy):
 
     def hints(self, spec: Spec) -> Hints:
         del spec
-        return Hints(layout="lanes")
+        return Hints(layout="lanes", pmf=self.pmf)
+
+    def pmf(self, state: Table, context: Float[Array, "..."]) -> Float[Array, "arms *lanes"]:
+        """ε_t/K, and 1 − ε_t more for the best arm; an untried arm with certainty."""
+        del context
+        greedy, some_untried = self._greedy(state)
+        rate = rate_of(self.epsilon, self.decay, state.observed)
+        return explored(greedy, state.plays.shape[0], jnp.where(some_untried, 0.0, rate))
