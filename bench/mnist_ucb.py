@@ -3,9 +3,9 @@
     python bench/mnist_ucb.py [--batches order|first|random] [--seed S] [--rounds T]
 
 The network, its settings and the data are those of the paper's preset; written in NumPy and
-independent of the package. The released script makes at most 50 updates a round: with all
-observations, until a loss of 0.001, while there are no more than 512, and then with mini-batches of
-512 in the order of the history (`order`). `first` takes the first 512 rounds always, `random` draws
+independent of the package. The released script makes at most 50 updates per round. Up to 512
+observations it trains with all of them, until a loss of 0.001. Later it takes mini-batches of 512
+in the order of the history (`order`). `first` always takes the first 512 rounds, `random` draws
 uniformly. Prints the regret and the share of wrong arms along the run. About 10 minutes for 3,000
 rounds on one core; set FEELGOOD_DATA to the folder of the data sets.
 """
@@ -34,7 +34,7 @@ class Group(NamedTuple):
 
 
 class Network:
-    """One hidden layer of rectified units; a block of first weights an arm, no output bias."""
+    """One hidden layer of rectified units; a block of first weights per arm, no output bias."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         bound, last = 1 / np.sqrt(ARMS * DIM), 1 / np.sqrt(WIDTH)
@@ -77,14 +77,14 @@ class Design:
         self.bias, self.output = np.full(WIDTH, REG, np.float32), np.full(WIDTH, REG, np.float32)
 
     def widths(self, context: np.ndarray, hidden: np.ndarray, delta: np.ndarray) -> np.ndarray:
-        """Of every arm in a context; `delta` is ∂f/∂z of its hidden layer."""
+        """The widths of all arms in a context; `delta` is ∂f/∂z of the hidden layer."""
         square = np.stack([(context**2) @ (1 / block) for block in self.first])
         total = np.sum(square * delta**2, axis=1)
         total += delta**2 @ (1 / self.bias) + hidden**2 @ (1 / self.output)
         return np.sqrt(REG * NU * total)
 
     def add(self, context: np.ndarray, hidden: np.ndarray, delta: np.ndarray, arm: int) -> None:
-        """The gradient of the played arm."""
+        """Add the gradient of the played arm."""
         self.first[arm] += np.outer(context**2, delta[arm] ** 2)
         self.bias += delta[arm] ** 2
         self.output += hidden[arm] ** 2

@@ -3,15 +3,15 @@
     python bench/neural.py [--rounds N] [--steps N] [--whole] [--out FILE]
 
 The shape is the paper's adult: 14 inputs, 2 arms, one hidden layer of 100, batches of 256, 100
-updates a round. Both sides do the same statistical work an inner step: a batch's squared loss, its
-gradient, a step with noise.
+updates per round. Both sides do the same statistical work per inner step: a batch's squared loss,
+its gradient, a step with noise.
 
 The released package on the registry holds the linear agents only; its neural loop is that of its
-repository. `released_loop` does what it does, in the same order and with the same library calls:
-the feature x ⊗ e_a built for every row, rows loaded by a DataLoader over a list of tensors, one
-autograd pass, and a Langevin optimiser that draws one flat noise vector and adds it to each
-parameter in turn. One seed at a time, as there. A second timing leaves the DataLoader out: rows
-lie on the device already.
+repository. `released_loop` does the same work, in the same order and with the same library calls.
+It builds the feature x ⊗ e_a of every row, and loads rows by a DataLoader over a list of tensors.
+Then comes one autograd pass. A Langevin optimiser draws one flat noise vector and adds it to each
+parameter in turn. As in the repository, one seed runs at a time. A second timing leaves the
+DataLoader out: rows lie on the device already.
 """
 
 import argparse
@@ -40,7 +40,7 @@ HISTORY = 2_000
 
 
 def released_loop(steps: int, loader: bool) -> float:
-    """Microseconds an inner step of the released loop, the median of five stretches."""
+    """Microseconds per inner step of the released loop, the median of five stretches."""
     import torch
     from torch import nn
     from torch.utils.data import DataLoader
@@ -120,7 +120,7 @@ def adult_shape() -> Testbed:
 
 
 def ours(agent: str, settings: int, seeds: int, rounds: int) -> dict[str, float]:
-    """Microseconds an inner step of all chains together, in a run of the engine."""
+    """Microseconds per inner step of all chains together, in a run of the engine."""
     values: dict[str, Any] = {"layers": str(WIDTH), "activation": "leaky", "batch": BATCH}
     values |= {"updates": UPDATES, "likelihood": "squared", "lr": 0.005, "rho": 1.0}
     values |= {"beta": 1.0 / TEMPERATURE}
@@ -164,7 +164,9 @@ def main() -> None:
             "loop without DataLoader": released_loop(options.steps, loader=False),
         }
         for name, microseconds in peer.items():
-            print(f"released {name}: {microseconds:,.0f} µs a step, one seed at a time", flush=True)
+            print(
+                f"released {name}: {microseconds:,.0f} µs per step, one seed at a time", flush=True
+            )
     rows = []
     cases = [("neural-lmcts", 1, 5, options.rounds), ("neural-fglmcts", 1, 5, options.rounds)]
     cases += [("neural-lmcts", 8, 5, options.rounds), ("neural-fglmcts", 8, 5, options.rounds)]
@@ -177,7 +179,7 @@ def main() -> None:
         ratios = ", ".join(f"{r:,.0f} times the released {n}" for n, r in row["ratios"].items())
         print(
             f"{agent}, {row['chains']} chains, {rounds} rounds: {row['run_s']:.1f} s, "
-            f"{row['step_us']:.1f} µs a step, {each:.2f} µs a chain and step; {ratios}",
+            f"{row['step_us']:.1f} µs per step, {each:.2f} µs per chain and step; {ratios}",
             flush=True,
         )
         rows.append(row)

@@ -4,8 +4,9 @@ Runs in the bench's own environment (`make bench` makes it), on one thread:
 
     bench/.venv/bin/python bench/peer.py --agent lmcts --dim 20 --rounds 1000 --seed 0
 
-The agents, the linear environment and the play loop are the released ones, unchanged; the tracking
-service that the loop logs to every round is switched off (`wandb.init(mode="disabled")`).
+The agents, the linear environment and the play loop are the released ones, unchanged. Only the
+tracking service, to which the loop logs every round, is switched off
+(`wandb.init(mode="disabled")`).
 """
 
 import argparse

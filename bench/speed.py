@@ -27,7 +27,7 @@ PEER_PYTHON = HERE / ".venv" / "bin" / "python"
 TESTBED = "linear-20"
 DIM = 20
 PROBES = (1_000, 2_000)  # rounds of the short peer runs from which long ones are extrapolated
-REPEAT_BUDGET = 60.0  # seconds of peer runs of one length after which they are not repeated
+REPEAT_BUDGET = 60.0  # seconds; a peer run is not repeated once its runs took longer
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class PeerRun:
 
     rounds: int
     seed: int
-    seconds_each: tuple[float, ...]  # CPU time of its single thread, one entry a repetition
+    seconds_each: tuple[float, ...]  # CPU time of its single thread, one entry per repetition
     final_regret: float
     reused: bool = False
 
@@ -155,7 +155,7 @@ def call(command: Iterable[object], **variables: str) -> str:
 
 
 def ours(row: Row, rounds: int, seeds: int, preset: str, repeats: int) -> dict[str, Any]:
-    """Our result for one row: shortest compile_s and run_s, and one final regret a seed."""
+    """Our result for one row: shortest compile_s and run_s, and one final regret per seed."""
     command = [Path(sys.executable).with_name("feelgood"), "run", TESTBED, row.agent]
     options = ["--rounds", rounds, "--seeds", seeds, "--json", "-"]
     if preset:

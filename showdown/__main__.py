@@ -41,7 +41,7 @@ def fill(
     study: StudyOption = None,
     testbed: TestbedOption = None,
     agent: AgentOption = None,
-    workers: Annotated[int | None, typer.Option(help="As of `feelgood study run`.")] = None,
+    workers: Annotated[int | None, typer.Option(help="As for `feelgood study run`.")] = None,
     studies: StudiesOption = ROOT / "studies",
     results: ResultsOption = ROOT / "results",
 ) -> None:

@@ -53,7 +53,7 @@ def read(folder: Path) -> list[Asked]:
 
 
 def write(folder: Path, asked: Iterable[Asked]) -> None:
-    """One line a study, testbed and agent."""
+    """One line per study, testbed and agent."""
     names = [field.name for field in dataclasses.fields(Asked)]
     with (folder / FILE).open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -66,7 +66,7 @@ def write(folder: Path, asked: Iterable[Asked]) -> None:
 
 
 def _here(book: Book) -> dict[tuple[str, str, str, bool], int]:
-    """Seeds on the shelf by study, testbed, agent, and whether they had to be measured."""
+    """Number of kept seeds by study, testbed, agent, and whether only measured ones count."""
     counts: dict[tuple[str, str, str, bool], int] = {}
     for kept in book.shelf.kept:
         for study in kept.studies:

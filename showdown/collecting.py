@@ -53,7 +53,7 @@ def collect(
 
 
 def _cells(store: Store, note: Callable[[str], None]) -> Iterator[AgentResult]:
-    """Every cell of a store by itself: one that was measured took longer than its twin."""
+    """Every cell of a store by itself: measured and unmeasured ones differ in their seconds."""
     sums = store.checksums()
     for damage in store.verify():
         note(str(damage))
@@ -62,10 +62,11 @@ def _cells(store: Store, note: Callable[[str], None]) -> Iterator[AgentResult]:
 
 
 def _newer(row: Row, before: Row | None) -> Row:
-    """The newer row of a seed, with what only the older one knows.
+    """The newer row of a seed, with what only the older one has.
 
-    Labels, in case they cannot be found out here. Measuring the posterior does not change a run but
-    takes time: measures come from the run that has them, seconds from the one that has none.
+    The labels are kept, in case they cannot be found again here. Measuring the posterior does not
+    change a run but takes time. So measures come from the run that has them, and seconds from the
+    run without.
     """
     if before is None:
         return row

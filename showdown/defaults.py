@@ -52,9 +52,10 @@ def default_choice(book: Book) -> str:
     return section(
         "What to use by default, and what does it cost?",
         "Every agent with the settings it has out of the box. Agents are ranked on every testbed "
-        "seed by seed and the ranks averaged, so that no testbed counts for more; the size of a "
-        "difference does not count either. An agent may be the best unless a paired t-test of mean "
-        "ranks says that another one is better, at level 0.05/(k − 1) with k agents.",
+        "seed by seed and the ranks averaged, so that no testbed counts for more than another. "
+        "The size of a difference does not count either. An agent may be the best unless a "
+        "paired t-test of mean ranks says that another one is better, at level 0.05/(k − 1) with "
+        "k agents.",
         items(_temperature(book)),
         *(_part(book, part) for part in PARTS),
     )
@@ -124,7 +125,7 @@ def _part(book: Book, part: Part) -> str:
         _left_out(results),
         _regrets(results, ranking),
         folded("Each beside the first, by pairs", _beside_first(results, ranking)),
-        folded("Microseconds that a round of a chain takes", _costs(results, ranking)),
+        folded("Microseconds per round and chain", _costs(results, ranking)),
         depth=3,
     )
 
@@ -222,7 +223,7 @@ def _seconds(groups: dict[str, dict[str, AgentResult]], agent: str) -> float:
 
 
 def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
-    """`; a round costs 2 µs a chain on CPU`, where all its runs were on one machine."""
+    """`; a round costs 2 µs per chain on CPU`, where all its runs were on one machine."""
     runs = [group[agent] for group in groups.values()]
     devices = devices_of(runs)
     if len(devices) > 1:
@@ -232,7 +233,7 @@ def _cost_text(groups: dict[str, dict[str, AgentResult]], agent: str) -> str:
     known = [g for g in gradients if g is not None]
     tail = f" and {sum(known) / rounds:.0f} gradients" if len(known) == len(runs) else ""
     micro = number(1e6 * _seconds(groups, agent) / rounds)
-    return f"; a round costs {micro} µs{tail} a chain on {devices[0]}"
+    return f"; a round costs {micro} µs{tail} per chain on {devices[0]}"
 
 
 def _regrets(results: Sequence[AgentResult], ranking: Ranking) -> str:

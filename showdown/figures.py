@@ -18,7 +18,7 @@ def scatter(
     connect: bool = False,
     form: str = "~g",
 ) -> Chart:
-    """Mean final regret with its interval against a number, both logarithmic; a colour a name.
+    """Mean final regret with its interval against a number, both logarithmic; one colour per name.
 
     With `connect` the points of a name are joined by a line; `form` writes the numbers of the
     lower axis. Points that a logarithm cannot show

@@ -54,7 +54,7 @@ def missing_study(
 
 
 def _seeds_here(folder: Path) -> dict[tuple[str, bool], set[int]]:
-    """Seeds by what was run; those whose posterior was measured a second time under True."""
+    """Seeds by what was run and whether measured: a measured seed is under True and under False."""
     seeds: dict[tuple[str, bool], set[int]] = {}
     for row in keeping.read_rows(folder):
         for measured in (False, True):
@@ -65,7 +65,7 @@ def _seeds_here(folder: Path) -> dict[tuple[str, bool], set[int]]:
 
 
 def listed(cells: Sequence[Cell]) -> Iterator[tuple[str, str, int, int]]:
-    """Testbed, agent, settings and seeds over all of them, in order."""
+    """Testbed, agent, number of settings and of seeds over all of them, in order."""
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         groups.setdefault((cell.testbed, cell.agent), []).append(cell)

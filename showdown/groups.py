@@ -1,4 +1,4 @@
-"""One page a group of testbeds: ours beside the published, figures, and what they show."""
+"""One page per group of testbeds: ours beside the published, figures, and what they show."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ GROUPS = (
     Group(
         "wheel",
         "Wheel bandits",
-        "A safe arm everywhere, one rich arm a quadrant outside the radius δ.",
+        "A safe arm everywhere, one rich arm per quadrant outside the radius δ.",
         ("wheel-0.01", "wheel-0.1", "wheel-0.5", "wheel-0.99"),
     ),
     Group(
@@ -145,8 +145,8 @@ def _figures(book: Book, group: Group) -> list[str]:
             ),
             book.figure(
                 f"{group.name}-curves",
-                "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds. Agents "
-                f"with more than {FAR:g} times the lowest regret are left out, and smoothed ones.",
+                "Mean cumulative regret along the run; bands hold 10 to 90 % of the seeds. Left "
+                f"out: agents with more than {FAR:g} times the lowest regret, and smoothed ones.",
                 lambda: regret_curves(_near(results)),
             ),
             book.figure(

@@ -16,20 +16,20 @@ from showdown.slimming import roomy, slim
 INTRODUCTION = """# Results
 
 The experiments of "Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte Carlo
-Showdown" (NeurIPS 2025), run again as far as [the last part](#what-has-not-been-run) says, and the
-questions that they leave open. Every number and every verdict on these pages is computed from the
-files in [`results/`](../../results/README.md) by `make results`; the studies behind them are in
-[`studies/`](../../studies/README.md).
+Showdown" (NeurIPS 2025), run again, and the questions that they leave open.
+[The last part](#what-has-not-been-run) says what has not been run. Every number and every verdict
+on these pages is computed from the files in [`results/`](../../results/README.md) by
+`make results`; the studies behind them are in [`studies/`](../../studies/README.md).
 
 *Helps* and *hurts* mean that the 95 % bootstrap interval of the paired difference in final regret
-lies wholly below or above zero; *no difference seen* means that it does not, not that there is
-none. Agents meet the same contexts and the same noise on a seed. Differences that do not exist are
-seen by chance all the same: 5 to 8 of a hundred with 30 seeds, 5 to 10 with 10 and 8 to 14 with 5,
-for differences from Gaussian to exponential. Verdicts are not corrected for their number; rankings
-are. Brackets hold intervals; regret is a loss, so lower is better; where a share of seeds is
-*better*, ties count half. λ weighs the feel-good bonus and b caps it; 1/β is the temperature of the
-target: hotter draws scatter more. *Sound* steps follow the curvature of the target, as they do by
-default; *the paper’s* are those of its [presets](../reproducing.md)."""
+lies wholly below or above zero. *No difference seen* means that the interval holds zero; there may
+still be a difference. Agents meet the same contexts and the same noise on a seed. Differences that
+do not exist are sometimes seen by chance: 5 to 8 of a hundred with 30 seeds, 5 to 10 with 10 and 8
+to 14 with 5. These ranges go from Gaussian to exponential differences. Verdicts are not corrected
+for their number; rankings are. Brackets hold intervals. Regret is a loss, so lower is better. Where
+a share of seeds is *better*, ties count half. λ weighs the feel-good bonus and b caps it; 1/β is
+the temperature of the target: hotter draws scatter more. *Sound* steps follow the curvature of the
+target, as they do by default; *the paper’s* are those of its [presets](../reproducing.md)."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]

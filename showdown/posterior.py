@@ -181,7 +181,7 @@ def _digits(value: float) -> str:
 def _figure(book: Book, runs: Sequence[AgentResult]) -> str:
     return book.figure(
         "posterior",
-        "Mean final regret against posterior error (squared 2-Wasserstein distance), one point a "
+        "Mean final regret against posterior error (squared 2-Wasserstein distance), one point per "
         "setting, with 95 % intervals of the regret.",
         lambda: scatter(
             [(r.agent, bootstrap(measured(r)).value, r) for r in runs],

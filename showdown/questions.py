@@ -196,9 +196,9 @@ def _paper_bonus(book: Book) -> str:
     ]
     about = (
         "Agents of the paper's λ tables, at its settings, each beside its twin without bonus: how "
-        "many of the pairs have which verdict. LMC with and without preconditioner and MALA, "
-        "squared loss, b = 1000, where the smoothed bonus is the same function and is left out. b1 "
-        "and b1000 in a table's name are what the paper calls β."
+        "many of the pairs have which verdict. These are LMC with and without preconditioner, and "
+        "MALA, with squared loss and b = 1000. There the smoothed bonus is the same function, and "
+        "is left out. b1 and b1000 in a table's name are what the paper calls β."
     )
     if not every:
         return section("At the paper's settings", about, NOT_RUN, depth=3)
@@ -354,7 +354,7 @@ def preconditioning(book: Book) -> str:
         "Each agent beside its twin without preconditioner, at the same β, step and number of "
         "gradients. The published pairs differ in β by a factor of ten. At the same β the draws of "
         "Langevin kernels still differ somewhat in variance, by their discretisation "
-        "([measured](posterior.md)); at the paper’s steps the chains start elsewhere, too.",
+        "([measured](posterior.md)). With the paper’s steps the chains also start elsewhere.",
         items([summary(f"Preconditioning on {where}", own) for where, own in groups.items()])
         or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
@@ -415,8 +415,8 @@ def metropolis(book: Book) -> str:
     sentences += _as_cooling(book)
     return section(
         "Does the Metropolis correction, or MALA's warm-up, explain MALATS's win?",
-        "The same target throughout. The published MALATS opens every round with 20 steps of plain "
-        "gradient descent and makes 5 steps of MALA.",
+        "The same target throughout. The published MALATS begins every round with 20 steps of "
+        "plain gradient descent and makes 5 steps of MALA.",
         items(sentences) or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
     )
@@ -474,7 +474,7 @@ def compute_sentences(book: Book) -> dict[str, str]:
         runs = [r for r in results if r.agent == agent]
         most = max(runs, key=lambda r: r.settings["steps"])
         effects = [effect(str(r.settings["steps"]), r, most) for r in runs if r is not most]
-        name = f"`{agent}` on {most.testbed}, steps a round beside {most.settings['steps']}"
+        name = f"`{agent}` on {most.testbed}, steps per round beside {most.settings['steps']}"
         sentences[agent] = summary(name, effects)
     return sentences
 
@@ -498,22 +498,30 @@ def compute(book: Book) -> str:
                 enumeration(devices_of([r])),
             ]
         )
-    header = ("agent", "steps a round", "gradients", "seconds a chain", "regret", "seeds", "device")
+    header = (
+        "agent",
+        "steps per round",
+        "gradients",
+        "seconds per chain",
+        "regret",
+        "seeds",
+        "device",
+    )
     image = book.figure(
         "compute",
-        "Mean final regret against gradient evaluations of a chain on linear-20, one point a "
+        "Mean final regret against gradient evaluations per chain on linear-20, one point per "
         "number of steps, with 95 % intervals.",
         lambda: scatter(
             [(r.agent, chain_cost(r).gradients or 0.0, r) for r in results],
-            "gradient evaluations of a chain, logarithmic",
+            "gradient evaluations per chain, logarithmic",
             connect=True,
             form="~s",
         ),
     )
     return section(
         "How does regret go with compute?",
-        "Inner steps a round on linear-20, sound settings. Seconds are a chain's share of its run, "
-        "with other runs beside it on the machine's other cores.",
+        "Inner steps per round on linear-20, sound settings. Seconds are a chain's share of its "
+        "run, with other runs beside it on the machine's other cores.",
         items(list(compute_sentences(book).values())),
         image,
         folded("All runs", grid(header, rows)),

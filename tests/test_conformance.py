@@ -391,7 +391,7 @@ def test_all_that_is_wrong_with_settings_is_named() -> None:
         "the setting 'width' is not documented: say in a few words what it is.",
         "the setting 'width' has no lower bound: give low or above.",
         "the setting 'width' has no upper bound: give high.",
-        "the number 'other' is not an array leaf: a sweep over it needs a program each.",
+        "the number 'other' is not an array leaf: each value in a sweep needs a program.",
     ]
 
 

@@ -176,7 +176,7 @@ def test_a_foreign_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
-    """Regrets in full, curves thinned, gradients in all as many as before."""
+    """Regrets are kept in full, curves are thinned, and the total of gradients stays."""
     rng = np.random.default_rng(0)
     grid = np.unique(np.geomspace(1, 10_000, 190).astype(np.int64))
     curve = np.cumsum(rng.random((3, len(grid))), axis=1)
@@ -267,7 +267,7 @@ def test_stores_become_small_files(tmp_path: Path) -> None:
 
 @pytest.mark.slow  # it runs two studies
 def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
-    """Seeds that are here are not run again; a run that was not measured is none."""
+    """Seeds that are here are not run again, unless their posterior is asked for and missing."""
     studies, folder, store = tmp_path / "studies", tmp_path / "results", tmp_path / "store"
     studies.mkdir()
     text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["linucb", "lints"]\nrounds = 8\n'
@@ -515,7 +515,7 @@ def test_how_many_steps_are_enough() -> None:
     values = {1: 150.0 - NOISE, 5: 100.0 - NOISE, 25: 100.0 + NOISE}
     book = book_of(*((study, run("lmcts", v, steps=k)) for k, v in values.items()))
     text = questions.compute(book)
-    assert re.search(r"a round beside 25: hurts at 1 \(\+50\.0 .*; no difference .* 5 \(", text)
+    assert re.search(r"per round beside 25: hurts at 1 \(\+50\.0 .*; no difference .* 5 \(", text)
 
 
 def test_regret_and_posterior_error_by_rank() -> None:

@@ -1,8 +1,8 @@
 """The wheel, installed into a clean environment, serves a new user without the checkout.
 
-The walks are the first ten minutes of three people: one who benchmarks an agent of her own, one
-with a table of her own, and one who reads README from top to bottom. The last walk is quick; what
-the others meet, other quick tests meet without the wheel.
+The walks are the first ten minutes of three people. One benchmarks an agent of her own, one has a
+table of her own, and one reads README from top to bottom. The last walk is quick. What the others
+check, other quick tests check without the wheel.
 """
 
 import re

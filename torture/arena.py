@@ -56,22 +56,22 @@ steps = 5
 
 
 class Wrong(Exception):
-    """The product did what it must not."""
+    """The library did something that it must not do."""
 
 
 class Skipped(Exception):
-    """The attack is not possible here, and why."""
+    """The attack is not possible on this machine; the message says why."""
 
 
 def check(fine: object, *what: object) -> None:
-    """Wrong, unless `fine`."""
+    """Raise `Wrong` unless `fine`."""
     if not fine:
         raise Wrong(": ".join(str(part) for part in what))
 
 
 @dataclasses.dataclass(frozen=True)
 class Attack:
-    """One thing to do to the product; `go` raises `Wrong`, or returns how many blows it dealt."""
+    """One attack on the library; `go` raises `Wrong`, or returns how many faults it caused."""
 
     kind: str
     name: str
@@ -86,13 +86,13 @@ class Done:
     code: int
     out: str
     err: str
-    #: By the clock, and of the processor.
+    #: Wall-clock seconds, and seconds of the processor.
     seconds: float
     work: float = 0.0
 
     @property
     def sentences(self) -> list[str]:
-        """What the product itself said on standard error."""
+        """What the library itself said on standard error."""
         return [line for line in self.err.splitlines() if line.startswith("feelgood:")]
 
     def __str__(self) -> str:
@@ -108,7 +108,7 @@ class Done:
         return self
 
     def must_succeed(self) -> "Done":
-        """Civil, and code 0."""
+        """No traceback, and exit code 0."""
         self.must_be_civil()
         check(self.code == 0, "refused", self)
         return self
@@ -433,10 +433,10 @@ class Reference:
 
     @property
     def small(self) -> Path:
-        """Of `SMALL`."""
+        """The undisturbed store of `SMALL`."""
         return self.of("small", SMALL)
 
     @property
     def long(self) -> Path:
-        """Of `LONG`."""
+        """The undisturbed store of `LONG`."""
         return self.of("long", LONG, real=True)

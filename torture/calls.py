@@ -23,7 +23,7 @@ from torture.arena import (
 from torture.faults import Fault
 from torture.kills import Writer
 
-#: More calls than these no command makes that writes one file.
+#: No command that writes one file makes more calls than these.
 FILE_CALLS = 8
 #: Two runs for the same folder. They share no number, and the old one has more cells.
 OLD = ("run", "linear-20", "uniform", "--rounds", "20", "--seeds", "12", "--out", "o")

@@ -1,7 +1,7 @@
 """Faults in the file system, as one process sees it.
 
 `install` wraps the calls that change files. Each one that concerns the folder under attack is
-counted and written to a log; at a chosen one the process is killed before the call is made, or the
+counted and written to a log. At a chosen one the process is killed before the call is made, or the
 call fails as on a full or broken disk. It must not print: see `torture.injected`.
 """
 
@@ -30,9 +30,9 @@ class Fault:
 
     #: The folder whose calls count.
     folder: str
-    #: Every call is written here, one line each.
+    #: The log: one line per call.
     log: str
-    #: Before, or at, this call; 0: never.
+    #: The number of the call at which it goes wrong; 0: never.
     at: int = 0
     #: `kill`, or the name of an error such as `ENOSPC`.
     do: str = KILL
@@ -154,7 +154,7 @@ def _touch(path: Path, mode: int = 0o666, exist_ok: bool = True) -> None:
 
 
 def install_from_environment() -> None:
-    """For real processes: what `TORTURE_FAULT` says, where this process is meant."""
+    """In a real process: install the fault of `TORTURE_FAULT`, if it is for this process."""
     fault = Fault(**json.loads(os.environ[VARIABLE]))
     worker = "feelgood.studies.worker" in sys.orig_argv
     if not fault.who or (fault.who == "worker") == worker:

@@ -79,7 +79,7 @@ def _kill(pid: int) -> None:
 def _real_study(
     reference: Path, seconds: float, text: str, most: int, folder: Path, luck: random.Random
 ) -> int:
-    """Struck again and again, at any instant from the start of the process on."""
+    """Kill it again and again, at random instants from the start of the process on."""
     new_study(folder, text)
     words = ("study", "run", "s.toml", "--workers", "2", "--checkpoint-every", "0")
     kills = 0
@@ -150,7 +150,7 @@ class Writer:
         (self.wanted,) = self._files().values()
 
     def _files(self) -> dict[str, bytes]:
-        """What was written, without the minute in which that was."""
+        """What was written, without the minute of writing."""
         return {
             name: re.sub(rb" on \d+ \w+ \d{4}, \d\d:\d\d UTC", b"", content)
             for name, content in tree(self.folder / "o").items()

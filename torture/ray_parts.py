@@ -27,8 +27,8 @@ from torture.arena import (
     started,
 )
 
-#: What a part's command line holds; the driver is the command itself. A raylet ends with any of its
-#: agents, by Ray's design, and so does the study: those are no workers, though named alike.
+#: Patterns of the parts' command lines; the driver is the command itself. Agents and workers have
+#: similar names. By Ray's design a raylet, and with it the study, ends when one of its agents ends.
 PARTS = {
     "driver": r"",
     "worker": r"^ray::(?!\w*Agent\b)",

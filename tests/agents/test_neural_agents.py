@@ -121,7 +121,7 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
     # 2,000 draws: 500 ± 19.4 each; five standard deviations, false alarms below 3e-6.
     assert np.all(np.abs(np.bincount(index, minlength=4) - 500) < 97)
     landscape = NetworkTarget(
-        energy=policy.energy(SPEC, policy.law(SPEC, policy.network_scales(SPEC, None))),
+        energy=policy.energy(SPEC, policy.coefficients(SPEC, policy.network_scales(SPEC, None))),
         data=Memory(replay),
         batches=drawn,
         size=50,
@@ -310,11 +310,11 @@ def test_step_sizes() -> None:
     for name, step in want.items():
         policy = AGENTS[name].build({"lr": 0.2, "beta": 4.0})
         assert isinstance(policy, NeuralThompson)
-        law = policy.law(SPEC, policy.network_scales(SPEC, None))
+        law = policy.coefficients(SPEC, policy.network_scales(SPEC, None))
         np.testing.assert_allclose(policy.tuning(jnp.asarray(8), law).step, step, rtol=1e-6)
     fixed = AGENTS["neural-lmcts"].build({"lr": 0.2, "schedule": "constant", "beta": 30.0})
     assert isinstance(fixed, NeuralThompson)
-    law = fixed.law(SPEC, fixed.network_scales(SPEC, None))
+    law = fixed.coefficients(SPEC, fixed.network_scales(SPEC, None))
     np.testing.assert_allclose(fixed.tuning(jnp.asarray(8), law).step, 0.2, rtol=1e-6)
 
 

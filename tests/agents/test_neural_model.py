@@ -46,7 +46,7 @@ def test_both_vocabularies_say_the_same_law(kernel: str) -> None:
 def test_the_target_is_the_posterior() -> None:
     agent = AGENTS["neural-lmcts"].build({"noise": 0.4, "prior": 0.5, "temperature": 3.0})
     assert isinstance(agent, NeuralThompson)
-    law = agent.law(SPEC, agent.network_scales(SPEC, None))
+    law = agent.coefficients(SPEC, agent.network_scales(SPEC, None))
     np.testing.assert_allclose(law, (1 / 3, 1 / (2 * 0.16), 1 / (2 * 0.25)), rtol=1e-6)
     assert agent.first_noise(SPEC) is None
 
@@ -56,7 +56,7 @@ def test_bernoulli_rewards_have_no_noise() -> None:
     assert isinstance(agent, NeuralThompson)
     assert agent.first_noise(SPEC) is None
     np.testing.assert_allclose(
-        agent.law(SPEC, agent.network_scales(SPEC, None)), (1, 1, 2), rtol=1e-6
+        agent.coefficients(SPEC, agent.network_scales(SPEC, None)), (1, 1, 2), rtol=1e-6
     )
 
 

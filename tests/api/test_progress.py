@@ -34,7 +34,7 @@ def test_a_slow_agent_is_announced_once_and_with_its_reason(
     clock = iter([0.0, 100.0, 101.0, 110.0, 120.0, *[130.0] * 9])
     monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
     with progress.progress_bar(Console(stderr=True, width=200, soft_wrap=True)) as report:
-        for done in (0, 100, 110, 200, 300):  # 10 a second, after compiling for 100 seconds
+        for done in (0, 100, 110, 200, 300):  # 10 per second, after compiling for 100 seconds
             report("fglmcts on linear-20", done, 3_200)
         for done in (0, 100, 200):
             report("lints", done, 300)

@@ -340,12 +340,12 @@ def test_what_killed_saves_left_is_removed(result: RunResult, tmp_path: Path) ->
     assert len(feelgood.load(tmp_path)) == 3
 
 
-#: A save puts its parts into their places with fewer calls.
+#: More calls than a save needs to put its parts into their places.
 LAST = 12
 
 
 class Killed(BaseException):
-    """Ends a save without a word."""
+    """Ends a save as a kill would."""
 
 
 @pytest.mark.parametrize("at", range(LAST + 1))

@@ -658,7 +658,7 @@ def test_results_are_saved_though_nothing_can_be_printed(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_and_a_closed_pipe_as_processes() -> None:
-    """The parts of Python that come after our own: what is buffered is flushed at the end."""
+    """In a real process Python flushes buffered output after our own code has ended."""
     code = [sys.executable, "-m", "feelgood", "--help"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(code, stdout=full, stderr=subprocess.PIPE, text=True, check=False)

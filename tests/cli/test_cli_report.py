@@ -115,8 +115,8 @@ def test_the_pages_files_are_in_the_package() -> None:
 def test_a_report_of_2000_series_takes_less_than_20_seconds(tmp_path: Path) -> None:
     """From the store to the file: 20 agents × 25 weights × 4 testbeds.
 
-    Measured are the command's own seconds, for the machine may be busy with other things, in a
-    process of its own, for here all shapes are checked.
+    The command's processor time is measured, since the machine may be busy. It runs in a process
+    of its own, since the tests' own process checks all shapes, which is slow.
     """
     store = Store(tmp_path / "store")
     agents = [f"agent{i}" for i in range(20)]

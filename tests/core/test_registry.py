@@ -68,7 +68,7 @@ class Mine(Thing):
 
 
 def test_a_notebook_cell_may_run_twice(registry: Registry[Thing]) -> None:
-    """The definition of a cell has no file: it is known by its module and its name."""
+    """A class of a notebook cell has no file: its module and its name tell that it is the same."""
     notebook = {"__name__": "__main__", "things": registry, "Thing": Thing}
     for text in ("As it was.", "As it is."):
         exec(CELL.format(text), notebook)
@@ -132,7 +132,7 @@ def test_a_plugin_takes_no_place_of_another_module(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("few_agents")
 def test_the_source_of_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file stands for itself, a package for all its files, and ours for nothing."""
+    """The hash of a plug-in is of its file, or of all files of its package; ours have none."""
     assert AGENTS.digest("lints") is None and TESTBEDS.digest("linear-20") is None
     assert AGENTS.digest("nothing") is None
     package = tmp_path / "some_agents"

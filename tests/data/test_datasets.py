@@ -233,7 +233,7 @@ def test_a_broken_connection_is_taken_up_where_it_stopped(server: Server, tmp_pa
 
 
 def test_an_interrupted_download_goes_on_in_the_next_run(server: Server, tmp_path: Path) -> None:
-    """Three attempts a run, a fifth of the file each: the second run needs only what is missing."""
+    """Three attempts per run, a fifth of the file each; the second run needs only the rest."""
     original = Original("long", (server.url("truncated"),), sha256(LONG))
     fifth = len(LONG) // 5
     with pytest.raises(FeelgoodError) as caught:
@@ -534,7 +534,7 @@ def test_commands(
     "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LARGE)) for n in DATASETS]
 )
 def test_hashes_of_bytes_and_of_arrays_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pinned digest is that of the file with the pinned sum."""
+    """The file has the registered SHA-256, and its arrays have the registered digest."""
     arrays, entry = real_arrays(name, monkeypatch), DATASETS[name]
     assert datasets.file_sha256(datasets.located(name)) == entry.sha256
     assert arrays_digest(arrays, entry.arrays) == entry.digest

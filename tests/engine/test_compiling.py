@@ -1,4 +1,4 @@
-"""Programs are compiled once a shape, in a process and across processes."""
+"""Programs are compiled once per shape, in a process and across processes."""
 
 import gc
 import os

@@ -57,7 +57,7 @@ def taught(policy: Policy, state: Any, rounds: slice) -> Any:
 def test_a_live_state_grows_and_is_as_if_it_had_been_reserved(name: str) -> None:
     policy = built(name)
     fresh = policy.init(jax.random.key(3), SPEC)
-    # Without `reserve` there is something to act by.
+    # A state can act without `reserve`.
     jax.eval_shape(functools.partial(decide, policy, SPEC), jax.random.key(4), fresh, CONTEXTS[0])
     states = [fresh, policy.reserve(fresh, 2 * SMALLEST_ROOM)]
     for i, state in enumerate(states):
@@ -80,7 +80,7 @@ def test_a_compiled_program_that_loses_rounds_makes_the_chain_diverge(name: str)
 
 @pytest.mark.parametrize("name", ["malats", "svrglmcts"])
 def test_a_chain_that_has_lost_rounds_stays_lost(name: str) -> None:
-    """A Metropolis filter refuses all that is not a number: it must not keep the chain sound."""
+    """A Metropolis filter rejects NaN proposals; the chain must still be reported as lost."""
     policy = built(name)
     lost = taught(policy, policy.init(jax.random.key(3), SPEC), slice(MORE))
     _, drawn = jax.jit(lambda s: decide(policy, SPEC, jax.random.key(4), s, CONTEXTS[0]))(lost)

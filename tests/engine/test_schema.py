@@ -93,7 +93,7 @@ def test_numbers_of_every_kind_come_back(monkeypatch: pytest.MonkeyPatch, tmp_pa
 def test_files_without_a_new_number_are_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """What was written before the number was there has none."""
+    """Files that were written before a number existed are read without it."""
     run = feelgood.run(TINY, "uniform", rounds=20, seeds=SEEDS)
     run.save(tmp_path / "run")
     keeping.write(tmp_path / "small", keeping.to_rows(keeping.Kept(run[0])))

@@ -169,7 +169,7 @@ def test_results_do_not_depend_on_workers_or_on_how_the_run_is_cut(
     reference = simulate(TINY, agent, rounds=60, seeds=range(4), workers=1)
     for workers in (2, 4):
         same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=workers))
-    monkeypatch.setattr(group, "CALL_SECONDS", 1e-9)  # one round a call from the second call on
+    monkeypatch.setattr(group, "CALL_SECONDS", 1e-9)  # one round per call from the second call on
     same(reference, simulate(TINY, agent, rounds=60, seeds=range(4), workers=1))
     for block in (25, 7):
         monkeypatch.setattr("feelgood.engine.environment.MAX_BLOCK", block)

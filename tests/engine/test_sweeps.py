@@ -59,7 +59,7 @@ def test_sweep_is_one_program(agent: str, setting: str, monkeypatch: pytest.Monk
     ("agent", "setting", "rounds"), [("lmcts", "beta", 5000), ("fglmcts", "lam", 1500)]
 )
 def test_chain_costs_no_more_in_a_sweep(agent: str, setting: str, rounds: int) -> None:
-    """Seconds a chain, best of three each, with 15 % for the noise of the clock."""
+    """Seconds per chain, best of three each, with 15 % for the noise of the clock."""
 
     def seconds(values: list[float]) -> float:
         policies = [AGENTS[agent].build({setting: value}) for value in values]

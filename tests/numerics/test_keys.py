@@ -1,4 +1,4 @@
-"""The key contract: comparisons are paired, and nobody moves anybody else."""
+"""The key contract: agents are compared on the same numbers, and none changes another's."""
 
 import itertools
 

@@ -80,7 +80,7 @@ def test_rank_one_update(dim: int, shape: tuple[int, ...]) -> None:
 
 @pytest.mark.slow
 def test_rank_one_update_compiles_in_linear_time() -> None:
-    """Twice the dimensions take about twice as long: written with slices that shrink, 50 times."""
+    """Twice the dimensions compile in about twice the time; with shrinking slices, in 50 times."""
 
     def seconds(dim: int) -> float:
         shapes = [jax.ShapeDtypeStruct(s, jnp.float32) for s in ((dim, dim, 5), (dim, 5))]

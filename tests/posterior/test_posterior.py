@@ -1,7 +1,7 @@
 """How good are the posteriors: the measures, their errors, the verdicts and the commands.
 
-Verdicts are made at level 10⁻³ each by default; tests that require "exact" of right samplers use
-level 10⁻⁴ (`STRICT`), so that all of them together fail by chance with probability below 10⁻².
+By default each verdict has level 10⁻³. Tests that require "exact" of right samplers use level 10⁻⁴
+(`STRICT`): all of them together fail by chance with probability below 10⁻².
 Rejections are required of errors many times as large as a verdict can see.
 """
 
@@ -257,7 +257,7 @@ def test_frozen_and_diverged_chains_are_said_to_be_so() -> None:
     rows = measure(frozen, LAW, SPEC, CONTEXTS)
     assert next(r.value for r in rows if r.measure == "rhat" and r.arm is None) == np.inf
     assert next(r.value for r in rows if r.measure == "ess" and r.arm is None) == 30.0
-    assert judge(rows).status == "undecided"  # thirty exact draws, and no more than that
+    assert judge(rows).status == "undecided"  # 30 exact draws, each repeated
     stuck = np.broadcast_to(draws[:1], (30, 50, 3, 4))
     assert judge(measure(stuck, LAW, SPEC, CONTEXTS)).status == "biased"
     broken = chains_of(draws).copy()
@@ -674,7 +674,7 @@ def test_the_calibrate_command(
             ("posterior", "lints", "--chains", "3"),
             "chains = 3 is not allowed: use a whole number at least 10 and at most 1,000,000.",
         ),
-        (("posterior", "lints", "--draws", "50"), "50 draws leave 1 a chain of 30"),
+        (("posterior", "lints", "--draws", "50"), "50 draws over 30 chains are 1 per chain"),
         (("posterior", "lints", "--set", "lmcts.step=1"), "which is not in this analysis"),
         (("posterior", "lints", "--set", "lints.eta=1,2"), "--set lints.eta is a list"),
         (("posterior", "lints", "--figure", "a.gif"), "figures cannot be written as 'a.gif'"),

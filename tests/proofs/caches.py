@@ -18,9 +18,9 @@ CHAINS = 64
 def cache_checks(policy: Thompson, data: Problem, label: str) -> list[Check]:
     """A round after an update goes as if the chain had cached nothing.
 
-    The chains draw, the data double, and they draw again. From chains at the same points that
-    have nothing cached, the same draw must give the same θ; and the value and the gradient that
-    are cached then must be those of the new data.
+    The chains draw, the data double, and they draw again. Chains at the same points that have
+    nothing cached must come to the same θ by the same draw. The value and the gradient that are
+    cached then must be those of the new data.
     """
     keys = jax.random.split(levels.key_for(label), (3, CHAINS))
     draw = quick_jit(lambda p, k, s: p.draw(k, s))

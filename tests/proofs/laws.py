@@ -83,7 +83,7 @@ class Gaussian:
 
 
 def by_parameter(value: Any, spec: Spec) -> np.ndarray:
-    """A number, one for all or one a block, as one a parameter."""
+    """A number, given once or once per block, as one number per parameter."""
     array = np.asarray(value, np.float64)
     if array.ndim > 1:  # the same for all chains
         array = array[:, 0]
@@ -178,11 +178,11 @@ def gaussian_checks(
 
 
 def svrg_checks(policy: Thompson, data: Problem, label: str, draws: int = 2) -> list[Check]:
-    """SVRG-LMC has the mean and covariance that its recursion has, exactly, batches and all.
+    """SVRG-LMC has exactly the mean and covariance of its recursion, with its random batches.
 
     With u = (θ − m, θ̃ − m) a step is u ← M_A u + noise, where A = (n/B) Σ_batch 2ηxxᵀ is random
-    and independent of u. So E[uuᵀ] obeys a linear recursion in E[A ⊗ A], the average over the n
-    equally likely rounds of the estimate from the piece of the history that the round is in.
+    and independent of u. So E[uuᵀ] obeys a linear recursion in E[A ⊗ A]. The batch is the piece of
+    the history that holds a round drawn uniformly, so this is an average over n rounds.
     """
     kernel = policy.kernel
     assert isinstance(kernel, SVRGLMC)

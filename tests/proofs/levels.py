@@ -2,8 +2,8 @@
 
 Every random comparison of the proofs is made at `LEVEL` = `FAMILY` / `COMPARISONS`. By Bonferroni's
 inequality the whole suite then fails by chance with probability at most `FAMILY`, whatever the
-seed, as long as it makes no more than `COMPARISONS` of them; a ledger counts them and the last
-word (`conftest.py`) is that there were no more.
+seed, if it makes at most `COMPARISONS` of them. A ledger counts them, and `conftest.py` checks the
+count at the end.
 
 `FEELGOOD_TEST_SEED` chooses other random numbers for the chains.
 """

@@ -179,13 +179,13 @@ def test_sufficient_statistics_equal_the_history(shared: bool) -> None:
     ("contexts", "loss", "batch"), covering(itertools.product(CONTEXTS, LOSSES, (7, 1)))
 )
 def test_svrg_estimates_sum_to_the_full_gradient(contexts: str, loss: str, batch: int) -> None:
-    """7 rounds a batch: the last one is longer, and the squared loss has its Σ x xᵀ at hand."""
+    """7 rounds per batch; the last batch is longer, and the squared loss has its Σ x xᵀ at hand."""
     shared, bernoulli = contexts == "shared", loss == "bernoulli"
     require(svrg_sum_checks("svrgfglmcts", shared, bernoulli, batch))
 
 
 def bonus_estimates(data: Problem, batch: int, luck: jax.Array, label: str) -> tuple[Any, ...]:
-    """Estimates of ∇L with `bonus_gradient = "svrg"`, one a chain, and the truth."""
+    """Estimates of ∇L with `bonus_gradient = "svrg"`, one per chain, and the truth."""
     values = SETTINGS | {"lam": 0.7, "b": 0.5, "bonus_gradient": "svrg", "bonus_batch": batch}
     policy = agent("fglmcts", **values)
     formula = formula_of(policy, data)

@@ -118,8 +118,8 @@ def mode_of(formula: Formula) -> tuple[np.ndarray, float]:
 def test_cold_chains_sit_at_the_mode(name: str) -> None:
     """Cooled down to β = 10⁴, every draw has L within 50/β of its minimum.
 
-    In units of 1/β the excess is half a χ² variable of two degrees of freedom, up to twice that
-    for large unadjusted steps: 50 is passed with probability e⁻²⁵ at most.
+    In units of 1/β the excess is half a χ² variable of two degrees of freedom, or up to twice that
+    for large unadjusted steps. So it exceeds 50 with probability e⁻²⁵ at most.
     """
     bernoulli = "sfg" in name
     data = two_dimensional(shared=bernoulli, bernoulli=bernoulli)

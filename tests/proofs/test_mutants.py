@@ -1,7 +1,7 @@
 """Break the mathematics on purpose: the proofs must notice.
 
-Each mutant changes one line of the library's own source and then meets a check of the proofs, the
-same function with the same random numbers, that the unbroken library passes.
+Each mutant changes one line of the library's own source, and a check of the proofs must fail on it.
+The unbroken library passes the same check with the same random numbers.
 """
 
 import dataclasses
@@ -24,10 +24,14 @@ from proofs.laws import (
     stationarity_checks,
     two_dimensional,
 )
+from proofs.learned import chi_square_checks, scale_checks, student_checks
 from proofs.levels import Check, rejects, require
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents.lints import LinTS
+from feelgood.agents.ridge import ModelRidgePolicy
+from feelgood.numerics import chi_square as chi_square_module
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
 from feelgood.samplers.lmc import LMC
@@ -38,6 +42,7 @@ from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
+from feelgood.targets.scales import ScaleModel
 
 DATA = problem(Spec(arms=2, dim=3), 40)
 
@@ -249,6 +254,70 @@ MUTANTS = (
         "_renew(chain, target)",
         "chain",
         ((cache, "svrglmcts"),),
+    ),
+    Mutant(
+        "noise of every draw its mean and not a draw",
+        LinTS,
+        "draw",
+        "chi_square(noise[state.spec.parameters :], freedom)",
+        "freedom",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "temperature times the deviation and not the variance",
+        LinTS,
+        "draw",
+        "precision / self.temperature",
+        "precision / self.temperature**2",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "noise from the rewards and not from what is left of them",
+        ModelRidgePolicy,
+        "noise_law",
+        "squares - jnp.sum(white**2, axis=(0, 1))",
+        "squares",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "a degree of freedom too few",
+        ModelRidgePolicy,
+        "noise_law",
+        "1.0 * state.count",
+        "state.count - 1.0",
+        ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "the spread of the posterior left out of the prior's scale",
+        ScaleModel,
+        "estimate",
+        "length2 + spread + signal",
+        "length2 + signal",
+        ((scale_checks, "lints"), (scale_checks, "lmcts")),
+    ),
+    Mutant(
+        "the effective parameters left out of the noise",
+        ScaleModel,
+        "estimate",
+        "residual + noise * (parameters - ratio * trace)",
+        "residual",
+        ((scale_checks, "lints"), (scale_checks, "lmcts")),
+    ),
+    Mutant(
+        "χ² without the boost for few degrees of freedom",
+        chi_square_module,
+        "chi_square",
+        "jnp.where(boost, jnp.exp(2.0 * log_u[0] / freedom), 1.0)",
+        "1.0",
+        ((chi_square_checks, "1"),),
+    ),
+    Mutant(
+        "χ² candidates that are never refused",
+        chi_square_module,
+        "chi_square",
+        "jnp.where(taken[i], v[i], chosen)",
+        "v[i]",
+        ((chi_square_checks, "1"),),
     ),
 )
 

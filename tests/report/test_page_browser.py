@@ -27,7 +27,7 @@ NOTICE = f"2 of 40 cells are left out: {HOSTILE}"
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two testbeds, a diverged chain, sweeps, published numbers and a hostile name.
 
-    On linear-40 one agent is far above the others, and two have one curve.
+    On linear-40 one agent is far above the others, and the curves of two are equal.
     """
     linucb = made_up("linucb", "linear-40", level=120.0, rounds=10_000)
     results = [

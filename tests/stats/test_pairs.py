@@ -62,7 +62,7 @@ FALSE_VERDICTS = {30: (5, 8), 10: (5, 10), 5: (8, 14)}
 @pytest.mark.parametrize("seeds", FALSE_VERDICTS)
 @pytest.mark.parametrize("law", ["gaussian", "exponential"])
 def test_verdicts_are_wrong_as_often_as_the_front_page_says(seeds: int, law: str) -> None:
-    """Within four standard errors of the stated range: false alarm 3e-5 a case at its ends."""
+    """Within four standard errors of the stated range: false alarm 3e-5 per case at its ends."""
     rng = np.random.default_rng(0)
     trials = 2_000
     draw = {

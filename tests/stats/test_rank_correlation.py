@@ -20,8 +20,8 @@ def test_rank_correlations_are_those_of_scipy_with_ties_too() -> None:
 def test_the_interval_covers_about_as_often_as_it_says() -> None:
     """Correlated normal agents, the seeds' noise small: ρ = 0.68 of the ranks at r = 0.7.
 
-    The percentile interval of 12 agents is known to cover a little less than 95 %; below 80 % of 60
-    would come by chance once in 10⁴ if it covered 93 %.
+    The percentile interval of 12 agents is known to cover a little less than 95 %. If it covers
+    93 %, less than 80 % of 60 intervals cover by chance once in 10⁴.
     """
     generator = np.random.default_rng(1)
     truth = 6 / np.pi * np.arcsin(0.35)

@@ -109,7 +109,7 @@ def test_the_seconds_of_a_resumed_cell_are_those_of_all_its_work(tmp_path: Path)
     batch = CellBatch((cell,))
 
     class Stop(Exception):
-        """In the middle."""
+        """Ends the run in the middle."""
 
     def interrupt(count: int) -> None:
         raise Stop
@@ -122,12 +122,12 @@ def test_the_seconds_of_a_resumed_cell_are_those_of_all_its_work(tmp_path: Path)
         with pytest.raises(Stop):
             list(execute(batch, FolderCheckpoints(tmp_path, every=0.0), interrupt))
     idle, nap = now(), 0.3
-    time.sleep(nap)  # nobody works on it: this does not count
+    time.sleep(nap)  # time between two runs does not count
     ((_, result),) = execute(batch, FolderCheckpoints(tmp_path), lambda count: None)
     assert began < datetime.datetime.fromisoformat(result.provenance["started"]) < idle
     seconds = result.provenance["duration_s"]
     assert result.run_s + result.compile_s <= seconds <= (now() - began).total_seconds() - nap
-    # What is finished has cost what it has cost.
+    # Finished work keeps its seconds.
     ((_, again),) = execute(batch, FolderCheckpoints(tmp_path), lambda count: None)
     assert again.run_s > result.run_s / 2 and again.compile_s >= result.compile_s
     assert again.provenance["started"] == result.provenance["started"]
@@ -149,7 +149,7 @@ def test_a_damaged_checkpoint_counts_as_absent(tmp_path: Path, where: int) -> No
 
 
 class Stop(Exception):
-    """The end of a run before its time."""
+    """Ends a run early."""
 
 
 def stopping_after(chain_rounds: int) -> Callable[[int], None]:
@@ -234,7 +234,7 @@ def test_progress_of_a_processor_is_not_gone_on_with_on_an_accelerator(
         return played[0]
 
     assert first_call() < 300
-    assert first_call() == 300  # it is there already
+    assert first_call() == 300  # all rounds are in the checkpoint
     monkeypatch.setattr("feelgood.engine.resuming.jax.default_backend", lambda: "gpu")
     assert first_call() < 300
 

@@ -366,7 +366,7 @@ def test_a_testbed_has_a_name() -> None:
 
 
 def test_a_uniform_agent_regrets_one_minus_one_over_the_arms() -> None:
-    """Expected regret a round is 1 − 1/K, whatever the classes' shares; 5 deviations (6e-7)."""
+    """Expected regret per round is 1 − 1/K, whatever the classes' shares; 5 deviations (6e-7)."""
     rounds, seeds = 2_000, 20
     outcome = simulate(built("digits"), Uniform(), rounds=rounds, seeds=range(seeds))
     plays = rounds * seeds

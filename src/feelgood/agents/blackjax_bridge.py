@@ -1,7 +1,7 @@
 """Thompson sampling with any BlackJAX kernel: `blackjax:nuts`, `blackjax:mclmc`, `blackjax:barker`.
 
-A kernel fits if it has the usual pair `init(position, logdensity_fn, …)` and `build_kernel()`,
-and if every argument that its kernel needs is one that can be supplied here (see `SUPPLIED`).
+A kernel fits if it has the usual pair `init(position, logdensity_fn, …)` and `build_kernel()`.
+Every argument that it needs must be one that can be supplied here (see `SUPPLIED`).
 BlackJAX is imported when such an agent is named, not before.
 """
 
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.agents.gibbs import GibbsPolicy, Law
+from feelgood.agents.gibbs import Coefficients, GibbsPolicy
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
@@ -113,7 +113,7 @@ class BlackjaxThompson(GibbsPolicy):
     steps: int = setting(5, "kernel steps per round", low=1, high=10_000)
     leapfrog: int = setting(5, "integration steps, where the kernel takes them", low=1, high=1000)
 
-    def _energy(self, spec: Spec, law: Law) -> Energy:
+    def _energy(self, spec: Spec, law: Coefficients) -> Energy:
         likelihood = loss_for(self.likelihood, spec)
         bonus = None if self.bonus is None else FullPass(bonus=self.bonus, spec=spec)
         return Energy(eta=law.eta, rho=law.rho, bonus=bonus, likelihood=likelihood, spec=spec)
@@ -131,7 +131,7 @@ class BlackjaxThompson(GibbsPolicy):
 
     def init(self, key: Key[Array, ""], spec: Spec) -> BlackjaxState:
         scales = self.first_scales(spec)
-        energy = self._energy(spec, self.law(spec, scales))
+        energy = self._energy(spec, self.coefficients(spec, scales))
         rows = None
         if energy.needs_contexts or energy.needs_played:
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=energy.needs_played)
@@ -148,7 +148,7 @@ class BlackjaxThompson(GibbsPolicy):
 
     def draw(self, noise: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
         kernel = find_kernel(self.kernel)
-        law = self.law(state.spec, state.scales)
+        law = self.coefficients(state.spec, state.scales)
         energy = self._energy(state.spec, law)
         target = LinearModelTarget.of(energy, state.data, state.theta)
         shape = state.theta.shape

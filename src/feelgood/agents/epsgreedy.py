@@ -85,8 +85,8 @@ class Table(NamedTuple):
 class TabularEpsGreedy(Policy):
     """The arm with the best average so far, and with probability ε a uniform one; no context.
 
-    Every arm is played once before the averages observed. This is the ε-greedy of the paper's
-    tables, with ε_t = ε/√t there.
+    Every arm is played once before the averages count. This is the ε-greedy of the paper's tables,
+    there with ε_t = ε/√t.
     """
 
     epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)

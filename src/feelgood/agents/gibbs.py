@@ -12,7 +12,7 @@ from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.scales import Scales
 
 
-class Law(NamedTuple):
+class Coefficients(NamedTuple):
     """The numbers of exp(−β [Σ ηℓ + ρ‖θ‖² − bonus])."""
 
     beta: Number
@@ -45,13 +45,13 @@ class GibbsPolicy(ModelPolicy):
         model = self.scale_model()
         return None if model is None else model.init(spec)
 
-    def law(self, spec: Spec, scales: Scales | None) -> Law:
+    def coefficients(self, spec: Spec, scales: Scales | None) -> Coefficients:
         """The target's numbers, with what has been learned so far."""
         squared = loss_for(self.likelihood, spec) == "squared"
         if self.in_papers_words():
             given = {name: getattr(self, name) for name in self.usual}
             filled = {n: self.usual[n] if v is None else v for n, v in given.items()}
-            law = Law(**{n: jnp.asarray(v, jnp.float32) for n, v in filled.items()})
+            law = Coefficients(**{n: jnp.asarray(v, jnp.float32) for n, v in filled.items()})
         else:
             if scales is None:
                 assert self.noise is not None and self.prior is not None
@@ -59,14 +59,14 @@ class GibbsPolicy(ModelPolicy):
             else:
                 noise, prior = scales.noise, scales.prior
             eta = 0.5 / noise if squared else jnp.ones(())
-            law = Law(beta=jnp.ones(()), eta=eta, rho=0.5 / prior)
+            law = Coefficients(beta=jnp.ones(()), eta=eta, rho=0.5 / prior)
         return law._replace(beta=law.beta / self.temperature)
 
     def linear_target(self, spec: Spec, bonus: FeelGood | None) -> LinearTarget | None:
         """What the target is as a law of a linear model's parameters; None while it is learned."""
         if self.scale_model() is not None:
             return None
-        law = self.law(spec, None)
+        law = self.coefficients(spec, None)
         by = 2.0 * float(law.beta)
         return LinearTarget(
             weight=by * float(law.eta),

@@ -5,6 +5,7 @@ composed. Names that the paper never used come for free, and a name whose parts 
 is refused with the reason.
 """
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Mapping
@@ -55,7 +56,9 @@ def thompson_settings(
 ) -> dict[str, Setting]:
     """The settings of an agent made of these parts: those of the parts that it has."""
     own = settings_of(Thompson)
-    own["step"] = Setting(**{**vars(own["step"]), "default": kernel.default_step})
+    step = kernel.preconditioned_step if preconditioned else None
+    default = kernel.default_step if step is None else step
+    own["step"] = dataclasses.replace(own["step"], default=default)
     if not preconditioned:
         del own["lambda_reg"]
     if bonus is None or kernel.adjusted:

@@ -35,7 +35,9 @@ class NeuralPolicy(Policy):
         64, "rounds per mini-batch, drawn uniformly; 0: the whole history", low=0, high=1_000_000
     )
     updates: int = setting(20, "inner steps when the network learns", low=1, high=100_000)
-    update_every: int = setting(1, "rounds from one learning to the next", low=1, high=1_000_000)
+    update_every: int = setting(
+        1, "the network learns once in so many rounds", low=1, high=1_000_000
+    )
 
     # ---- the network --------------------------------------------------------------------
 
@@ -114,10 +116,10 @@ def maybe(due: Bool[Array, ""], learn: Callable[[Any], Any], state: Any) -> Any:
 
 
 class TrainedState(eqx.Module):
-    """What is remembered, the parameters, and what the agent explores by."""
+    """What is remembered, the parameters (of several networks, if so), what it explores by."""
 
     replay: Replay
-    theta: Float[Array, " parameters"]
+    theta: Float[Array, "*members parameters"]
     extra: Any
     spec: Spec = eqx.field(static=True)
 

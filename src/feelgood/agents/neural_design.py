@@ -18,8 +18,8 @@ DESIGNS = ("diagonal", "last-layer")
 class DesignPolicy(TrainedAgent):
     """The variance of f in each arm, v · gᵀU⁻¹g with U = ρI + Σ g gᵀ.
 
-    g is ∇f of the played arm when it was played, and U is its diagonal; or g is the last hidden
-    layer alone, and U is the full matrix.
+    With `design = "diagonal"`, g is ∇f of the played arm at the time of its play, and only the
+    diagonal of U is kept. With `design = "last-layer"`, g is the last hidden layer, and U is full.
     """
 
     design: str = setting(

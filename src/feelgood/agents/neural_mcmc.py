@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents import grammar
-from feelgood.agents.gibbs import GibbsPolicy, Law
+from feelgood.agents.gibbs import Coefficients, GibbsPolicy
 from feelgood.agents.neural import WORKING_COPIES, maybe, play_greedily
 from feelgood.agents.neural_model import NeuralModelPolicy, noise_health
 from feelgood.core.errors import FeelgoodError
@@ -66,7 +66,9 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
     usual: ClassVar[dict[str, float]] = {"beta": 30.0, "eta": 1.0, "rho": 0.1}
 
     lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
-    schedule: str = setting("decay", "step that falls as data come, or stays", choices=_SCHEDULES)
+    schedule: str = setting(
+        "decay", "the step size falls as data come, or stays", choices=_SCHEDULES
+    )
 
     def __check_init__(self) -> None:
         name = type(self.kernel).__name__
@@ -88,11 +90,11 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
     def numbers_per_parameter(self) -> int:
         return 8 + WORKING_COPIES * self.updates
 
-    def energy(self, spec: Spec, law: Law) -> NetworkEnergy:
+    def energy(self, spec: Spec, law: Coefficients) -> NetworkEnergy:
         """L for this problem."""
         return self.energy_with(spec, law.eta, law.rho, self.bonus)
 
-    def tuning(self, count: Int[Array, ""], law: Law) -> Tuning:
+    def tuning(self, count: Int[Array, ""], law: Coefficients) -> Tuning:
         """Step size and temperature with `count` observations."""
         curvature = count + 1.0 if self.schedule == "decay" else jnp.ones(())
         if not self.in_papers_words():
@@ -131,7 +133,7 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
     def moved(self, key: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
         """One round of inner steps."""
         replay = state.replay
-        law = self.law(state.spec, self.network_scales(state.spec, state.noise))
+        law = self.coefficients(state.spec, self.network_scales(state.spec, state.noise))
         tuning = self.tuning(replay.filled, law)
         target = NetworkTarget(
             energy=self.energy(state.spec, law),

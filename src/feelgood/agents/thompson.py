@@ -13,13 +13,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.agents.gibbs import GibbsPolicy, Law
+from feelgood.agents.gibbs import Coefficients, GibbsPolicy
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
-from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
 from feelgood.targets.bonus import FeelGood
@@ -32,6 +32,8 @@ from feelgood.targets.random_batches import BatchGrams
 from feelgood.targets.scales import Factor, Scales, linear_reward, started
 from feelgood.targets.sums import Stats, Theta, Value
 
+#: Rounds in which one reward may move the posterior far, so that a warm start is worth little.
+EARLY_ROUNDS = 64
 SCHEDULES = ("curvature", "decay", "constant")
 STARTS = ("normal", "zero")
 
@@ -76,6 +78,9 @@ class Thompson(GibbsPolicy):
         "auto", "λ_reg of V = λ_reg I + Σ x xᵀ; auto: ρ/η", above=0.0, high=1e9, open_word="auto"
     )
     steps: int = setting(25, "inner steps per round", low=1, high=100_000)
+    early: int = setting(
+        8, f"as many times the steps in each of the first {EARLY_ROUNDS} rounds", low=1, high=1000
+    )
     schedule: str = setting(
         "curvature", "step relative to the curvature, step/t, or step as it is", choices=SCHEDULES
     )
@@ -102,8 +107,9 @@ class Thompson(GibbsPolicy):
 
     # ---- the target ---------------------------------------------------------------------
 
-    def energy(self, spec: Spec, law: Law) -> Energy:
+    def energy(self, spec: Spec, scales: Scales | None = None) -> Energy:
         """L for this problem, with the evaluator of the bonus that suits its layout."""
+        law = self.coefficients(spec, scales)
         return Energy(
             eta=law.eta,
             rho=law.rho,
@@ -126,11 +132,12 @@ class Thompson(GibbsPolicy):
         """Whether HMC takes its force from frozen arm choices."""
         return energy.bonus is not None and energy.quadratic and not self._short_moves()
 
-    def _regularisation(self, law: Law) -> Number:
+    def _regularisation(self, law: Coefficients) -> Number:
         """λ_reg of the preconditioner."""
         return law.rho / law.eta if self.lambda_reg is None else self.lambda_reg
 
-    def _tuning(self, state: ThompsonState, energy: Energy, law: Law) -> Tuning:
+    def _tuning(self, state: ThompsonState, energy: Energy) -> Tuning:
+        law = self.coefficients(state.spec, state.scales)
         step, curvature = self.step, None
         if self.schedule == "curvature":
             if self.preconditioned:
@@ -160,8 +167,8 @@ class Thompson(GibbsPolicy):
 
     def init(self, key: AnyKey, spec: Spec) -> ThompsonState:
         scales = self.first_scales(spec)
-        law = self.law(spec, scales)
-        energy = self.energy(spec, law)
+        law = self.coefficients(spec, scales)
+        energy = self.energy(spec, scales)
         theta = jnp.zeros((spec.dim, spec.blocks, *spec.lanes))
         if self.start == "normal":
             theta = lanes.normal(key, spec.parameters).reshape(theta.shape)
@@ -197,7 +204,7 @@ class Thompson(GibbsPolicy):
         )
 
     def reserve(self, state: ThompsonState, rounds: int) -> ThompsonState:
-        energy = self.energy(state.spec, self.law(state.spec, state.scales))
+        energy = self.energy(state.spec, state.scales)
         chain = state.chain
         if energy.bonus is not None:
             chain = chain._replace(memo=energy.bonus.reserve(chain.memo, rounds))
@@ -205,15 +212,30 @@ class Thompson(GibbsPolicy):
 
     def draw(self, noise: AnyKey, state: ThompsonState) -> ThompsonState:
         """One round of inner steps: a new draw of θ, in `state.chain.theta`."""
-        law = self.law(state.spec, state.scales)
-        energy = self.energy(state.spec, law)
-        tuning = self._tuning(state, energy, law)
+        energy = self.energy(state.spec, state.scales)
+        tuning = self._tuning(state, energy)
         frozen, mode = self._frozen(state, energy)
         target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
-        chain, info = run_steps(noise, self.kernel, state.chain, target, tuning, self.steps)
+        chain, info = self._steps(noise, state, target, tuning)
         shape = chain.theta.shape[2:]
         step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
         return dataclasses.replace(state, chain=chain, mode=mode, info=info, step=step)
+
+    def _steps(
+        self, key: AnyKey, state: ThompsonState, target: LinearModelTarget, tuning: Tuning
+    ) -> tuple[Any, RoundInfo]:
+        """The inner steps of a round, in the first rounds several times."""
+        if self.early == 1:
+            return run_steps(key, self.kernel, state.chain, target, tuning, self.steps)
+        turns = jnp.where(state.data.count < EARLY_ROUNDS, self.early, 1)
+
+        def again(turn: Int[Array, ""], carry: tuple[Any, RoundInfo]) -> tuple[Any, RoundInfo]:
+            chain, before = carry
+            own = fold_in(key, turn)
+            chain, info = run_steps(own, self.kernel, chain, target, tuning, self.steps)
+            return chain, info._replace(gradients=before.gradients + info.gradients)
+
+        return lax.fori_loop(0, turns, again, (state.chain, RoundInfo.nothing(state.spec.lanes)))
 
     def choose(
         self, noise: None, state: ThompsonState, context: Float[Array, "..."]
@@ -230,7 +252,7 @@ class Thompson(GibbsPolicy):
     ) -> ThompsonState:
         x, block = models.played(state.spec, context, arm)
         chain, root, mode = state.chain, state.root, state.mode
-        energy = self.energy(state.spec, self.law(state.spec, state.scales))
+        energy = self.energy(state.spec, state.scales)
         seen = linear_reward(energy.likelihood, reward)
         data = state.data.add(context, x, block, arm, reward, seen)
         if energy.bonus is not None and data.rows is not None:
@@ -249,7 +271,7 @@ class Thompson(GibbsPolicy):
         if model is None or old is None:
             return state
         scales, renewed = model.learn(old, stats, state.data.count, reward)
-        law = self.law(state.spec, scales)
+        law = self.coefficients(state.spec, scales)
         root, mode, theta = state.root, state.mode, state.chain.theta
 
         def fresh(root: Array, ratio: Number) -> Array:

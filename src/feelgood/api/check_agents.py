@@ -141,7 +141,7 @@ def check_leaves(case: AgentCase) -> Findings:
             same_shape = structure_change(one, two) is None
             alike = alike or not same_shape or all(np.array_equal(a, b) for a, b in pairs)
         if alike:
-            yield f"the number '{key}' is not an array leaf: a sweep over it needs a program each."
+            yield f"the number '{key}' is not an array leaf: each value in a sweep needs a program."
 
 
 def check_sweep(case: AgentCase, problem: str) -> Findings:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
-#: Text with more different values than this, or with more than half as many as there are rows, is
-#: taken for names or notes that no agent can learn from. A label like that is taken for no class.
+#: Text with more different values than `MANY` is taken for names or notes: no agent can learn from
+#: them. So is text with more than half as many as there are rows, if these are at least `FEW_ROWS`.
+#: A label like that is not taken for a class.
 MANY = 100
 FEW_ROWS = 20
 #: Whole numbers with so few different values could be categories; what they are is told.

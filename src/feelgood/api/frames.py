@@ -57,8 +57,8 @@ def from_frame(
     - `notify`: called with every sentence; None is silent.
 
     Text and truth values are categories (one-hot), numbers stay numbers, dates become numbers of
-    days. A missing number becomes the median, and another column says where; a missing text is a
-    category of its own; a row without a label or with a missing reward is dropped. Columns that are
+    days. A missing number becomes the median, and another column says where. A missing text is a
+    category of its own. A row without a label or with a missing reward is dropped. Columns that are
     constant, that number the rows, or that hold too many different texts are left out, unless
     `features` names them.
 

@@ -35,7 +35,7 @@ class Compared:
     agent: str
     baseline: str
     difference: PairedDifference
-    #: How many results were compared with this baseline: p counts as much times as much.
+    #: How many results were compared with this baseline; the verdict multiplies p by it.
     tests: int
 
     @property

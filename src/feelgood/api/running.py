@@ -285,8 +285,8 @@ def run(
     **Arguments:**
 
     - `testbed`: a name such as `"linear-20"`, or a `Testbed`.
-    - `agents`: a name such as `"lints"`, a `Policy` object, a list of such, or a dictionary that
-      gives each the name to show, such as `{"cold": Boltzmann(0.1), "hot": Boltzmann(2.0)}`.
+    - `agents`: a name such as `"lints"`, a `Policy` object, or a list of such. A dictionary also
+      gives the names to show: `{"cold": Boltzmann(0.1), "hot": Boltzmann(2.0)}`.
     - `rounds`: how many; by default the testbed's usual horizon.
     - `seeds`: `N` for 0 … N − 1, `"A:B"`, or a list or array of them. Every agent meets the
       same contexts and the same noise for a seed, so differences between agents are paired.
@@ -294,9 +294,9 @@ def run(
       program where the setting is a number. `{"testbed": {...}}` sets the testbed's.
     - `preset`: `"paper"` for the paper's settings of these agents on this testbed; `settings`
       given by hand win over it.
-    - `posterior_every`: compare every agent's draws with its exact posterior every so many rounds
-      (linear testbeds with Gaussian noise; agents that draw no parameters have none); the run
-      stays the same.
+    - `posterior_every`: compare every agent's draws with its exact posterior every so many rounds.
+      That needs a linear testbed with Gaussian noise. Agents that draw no parameters are not
+      measured. The run stays the same.
     - `progress`: True shows a bar; a function is called with (agent, chain-rounds done,
       chain-rounds in all).
 

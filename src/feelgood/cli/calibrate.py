@@ -29,13 +29,15 @@ AgentArgument = Annotated[str, typer.Argument(help="An agent that draws paramete
 PriorTestbedOption = Annotated[
     str, typer.Option(help="A testbed whose parameters can be drawn from a prior.")
 ]
-SimulationsOption = Annotated[int, typer.Option(help="Truths drawn from the prior.")]
-PlayedRoundsOption = Annotated[str, typer.Option(help="Rounds that the agent plays with each.")]
-OwnStepsOption = Annotated[
-    int | None, typer.Option(help="Inner steps of each draw; default: the agent's.")
+SimulationsOption = Annotated[int, typer.Option(help="True parameters drawn from the prior.")]
+PlayedRoundsOption = Annotated[
+    str, typer.Option(help="Rounds that the agent plays per simulation.")
 ]
-ThinOption = Annotated[int, typer.Option(help="Keep one of so many draws.")]
-FirstBurnOption = Annotated[int, typer.Option(help="Draws thrown away before the first.")]
+OwnStepsOption = Annotated[
+    int | None, typer.Option(help="Inner steps per draw; default: the agent's.")
+]
+ThinOption = Annotated[int, typer.Option(help="Keep one in so many draws.")]
+FirstBurnOption = Annotated[int, typer.Option(help="Draws thrown away at the start.")]
 PrecisionOption = Annotated[float, typer.Option(help="Precision of the prior.")]
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @app.command("challenge", epilog="Example: feelgood challenge mine.py --testbed linear-20")
 def challenge_command(
     plugin: Annotated[str, typer.Argument(help="Your Python file, or a registered agent's name.")],
-    testbed: Annotated[str, typer.Option(help="One with shipped results.")] = "linear-20",
+    testbed: Annotated[str, typer.Option(help="A testbed with shipped results.")] = "linear-20",
     agent: Annotated[
         str | None, typer.Option(help="Which agent, where the file registers several.")
     ] = None,

@@ -182,7 +182,7 @@ class ResultTable:
 
 
 def _unbounded(options: ConsoleOptions) -> ConsoleOptions:
-    """As if the terminal were as wide as a table may want."""
+    """The options of a terminal that is wider than any table."""
     return options.update(width=10_000)
 
 

@@ -33,14 +33,14 @@ AgentsArgument = Annotated[
     list[str] | None, typer.Argument(help="Agents; by default those of the paper's figure.")
 ]
 LinearTestbedOption = Annotated[str, typer.Option(help="A linear testbed.")]
-DrawsOption = Annotated[int, typer.Option(help="Draws of each agent, all chains together.")]
-StepsOption = Annotated[int, typer.Option(help="Inner steps of each draw.")]
+DrawsOption = Annotated[int, typer.Option(help="Draws per agent, all chains together.")]
+StepsOption = Annotated[int, typer.Option(help="Inner steps per draw.")]
 ChainsOption = Annotated[int, typer.Option(help="Independent chains that share the draws.")]
 BurnOption = Annotated[int, typer.Option(help="Draws that each chain throws away first.")]
 ModeOption = Annotated[
     str, typer.Option(help="same: all agents see one run; own: each agent its own run.")
 ]
-GathererOption = Annotated[str, typer.Option(help="Who plays the run that all see.")]
+GathererOption = Annotated[str, typer.Option(help="Agent that plays the run that all see.")]
 DataSetsOption = Annotated[str, typer.Option(help=f"Data sets: {SEEDS_HELP}")]
 LiveOption = Annotated[
     bool, typer.Option("--live", help="Chains step in every round of the run: much slower.")

@@ -24,7 +24,7 @@ POSTERIOR_COLUMNS = {
 }
 OVERALL = ("bias", "trace", "choice", "ess", "rhat")
 #: How the tables say what is in the brackets.
-LEGEND = "± Monte Carlo error; of distances, in brackets, what exact draws would show"
+LEGEND = "± Monte Carlo error; distances: in brackets, what exact draws would show"
 
 
 def law_name(against: str) -> str:
@@ -33,7 +33,7 @@ def law_name(against: str) -> str:
 
 
 def _cell(row: "MeasureRow | None") -> str:
-    """`value ± error`; of a distance, in brackets, what exact draws would show."""
+    """`value ± error`; for a distance, what exact draws would show is in brackets."""
     if row is None:
         return ""
     from feelgood.posterior.measure_rows import measured_text

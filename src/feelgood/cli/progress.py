@@ -98,7 +98,7 @@ class _Bars:
         _say_lost(self.console, batch, reason)
 
     def failed(self, batch: CellBatch, reason: str) -> None:
-        """What it played counts for nothing, and the rest of it will not be played."""
+        """Take the batch out of the count and out of the total."""
         assert self.overall is not None
         self._remove(batch)
         self._count(batch, -self.counted.get(batch.id, 0))
@@ -168,7 +168,7 @@ class _Lines:
         _say_lost(self.console, batch, reason)
 
     def failed(self, batch: CellBatch, reason: str) -> None:
-        """What it played counts for nothing, and the rest of it will not be played."""
+        """Take the batch out of the count and out of the total."""
         self.ended += 1
         self.lost_for_good += 1
         self._count(batch, -self.counted.get(batch.id, 0))

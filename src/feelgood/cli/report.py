@@ -112,13 +112,17 @@ def plot_command(
     agents: Annotated[
         list[str] | None, typer.Option(help="Only these agents; repeat, or separate by commas.")
     ] = None,
-    log_x: Annotated[bool, typer.Option("--log-x", help="Logarithmic x (curves, final).")] = False,
-    log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic y (curves).")] = False,
+    log_x: Annotated[
+        bool, typer.Option("--log-x", help="Logarithmic x axis in curves and final.")
+    ] = False,
+    log_y: Annotated[bool, typer.Option("--log-y", help="Logarithmic y axis in curves.")] = False,
     band: Annotated[str, typer.Option(help="Band of curves: quantile or std.")] = "quantile",
-    cost: Annotated[str, typer.Option(help="Of compute: gradients or seconds.")] = "gradients",
+    cost: Annotated[str, typer.Option(help="Axis of compute: gradients or seconds.")] = "gradients",
     measure: Annotated[
         str | None,
-        typer.Option(help="Of health, posterior, posterior-regret; default: all, or choice."),
+        typer.Option(
+            help="Measure in health (default: all) or in the posterior charts (default: choice)."
+        ),
     ] = None,
     theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
     force: ForceFileOption = False,

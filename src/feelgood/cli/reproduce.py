@@ -183,7 +183,7 @@ class Presentation:
 
     @property
     def aside(self) -> Console:
-        """For other words: not among the text of a file that is read by programs."""
+        """Where other messages go: apart from output that programs read."""
         return self.view if self.format_ == "table" and self.out is None else errors
 
     def show(

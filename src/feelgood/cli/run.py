@@ -60,10 +60,10 @@ PresetOption = Annotated[
     str | None, typer.Option(help="paper: the paper's settings; see docs/reproducing.md.")
 ]
 LabelOption = Annotated[
-    str | None, typer.Option(help="Of your file: the column with the right answer.")
+    str | None, typer.Option(help="In a file of yours: the column with the right answer.")
 ]
 RewardsOption = Annotated[
-    str | None, typer.Option(help="Of your file: the columns with each arm's reward, a,b,c.")
+    str | None, typer.Option(help="In a file of yours: the columns with each arm's reward, a,b,c.")
 ]
 PosteriorEveryOption = Annotated[
     int | None, typer.Option(help="Measure the agents' posteriors every so many rounds.")

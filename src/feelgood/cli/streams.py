@@ -31,13 +31,13 @@ class SturdyStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """As of any text stream."""
+        """Write as any text stream does."""
         with self._surviving():
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """As of any text stream."""
+        """Flush as any text stream does."""
         with self._surviving():
             self._stream.flush()
 

@@ -89,7 +89,7 @@ def study_run_command(
     workers: Annotated[
         int | None, typer.Option(help="Batches at once; default: one per core, or one on a GPU.")
     ] = None,
-    address: Annotated[str | None, typer.Option(help="Of a running Ray cluster.")] = None,
+    address: Annotated[str | None, typer.Option(help="Address of a running Ray cluster.")] = None,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between two checkpoints of a batch.", min=0.0)
     ] = 20.0,

@@ -37,10 +37,10 @@ class Spec(eqx.Module):
     Two kinds of context are enough for every testbed of the paper:
 
     - *disjoint* (`shared=False`): one context `x` of length `dim` for all arms, and each arm
-      has parameters of its own; the reward of arm `a` is modelled as `f(θ_a · x)`. This is the
-      block feature map `x ⊗ e_a` without ever building it.
+      has parameters of its own. The reward of arm `a` is modelled as `f(θ_a · x)`. This is the
+      block feature map `x ⊗ e_a`, which is never built.
     - *shared* (`shared=True`): each arm `a` shows its own context `x_a` of length `dim`, and all
-      arms share one parameter vector; the reward is modelled as `f(θ · x_a)`.
+      arms share one parameter vector. The reward is modelled as `f(θ · x_a)`.
     """
 
     arms: int = eqx.field(static=True)

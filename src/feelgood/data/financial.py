@@ -28,7 +28,7 @@ def _convert(files: Files) -> Arrays:
 
 
 def portfolio_weights(stocks: int, seed: int) -> Float[np.ndarray, "stocks portfolios"]:
-    """Portfolios as random combinations of length 1, weights uniform in −1 … 1 before that.
+    """Random portfolios: weights uniform in −1 … 1, then scaled so that each has length 1.
 
     Drawn by numpy's `RandomState`, whose numbers never change between versions.
     """

@@ -45,8 +45,8 @@ def seconds_spent() -> float:
 def in_own_precision(function: Callable[P, T]) -> Callable[P, T]:
     """The same function, in float32 and 32-bit integers whatever `jax_enable_x64` says.
 
-    Random numbers and results would otherwise be others. JAX keeps this setting apart for every
-    thread: what a thread starts with needs the decorator itself.
+    Random numbers and results would otherwise change. JAX keeps this setting per thread, so the
+    function that a thread starts with needs the decorator itself.
     """
 
     @functools.wraps(function)

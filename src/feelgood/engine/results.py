@@ -42,7 +42,7 @@ class PosteriorAlong:
     error: Mapping[str, Float[np.ndarray, "seeds points"]]
 
     def seeds(self, chosen: "slice | np.ndarray") -> "PosteriorAlong":
-        """Of some of the seeds."""
+        """The same for some of the seeds."""
         parts = {
             part: {name: v[chosen] for name, v in getattr(self, part).items()}
             for part in ("value", "expected", "error")

@@ -22,7 +22,7 @@ class Watch(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the values that `measure` returns."""
+        """Names of the values that `measure` returns."""
 
     def measure(
         self, policy: Policy, keys: AnyKey, state: Any, seen: Stats, t: int

@@ -2,7 +2,7 @@
 
 Seed s has three streams, `fold_in(key(s), stream)`: one for the environment, one for the agent,
 and one for chains that are started beside a run. The environment's and the agent's are folded
-with the round. So contexts and rewards depend on the testbed and the seed alone: every agent meets
+with the round. So contexts and rewards depend on the testbed and the seed alone. Every agent meets
 the same ones, and seed 7 alone gives the same as seed 7 among 100.
 
 An agent's stream k gives the start `fold_in(k, 0)` and round t (from 0) `fold_in(k, t + 1)`. That

@@ -195,8 +195,8 @@ def rank_one_from_solution(
 ) -> Float[Array, "rows dim ..."]:
     """The same where p = L⁻¹x is known: all rotations at once, written out.
 
-    With t_j = 1 + Σ_{i≤j} p_i² the rotation of column j has sine p_j/√t_j and cosine
-    √(t_{j−1}/t_j), and it meets the vector (x − Σ_{i<j} p_i L_i)/√t_{j−1}.
+    With t_j = 1 + Σ_{i≤j} p_i², the rotation of column j has sine p_j/√t_j and cosine
+    √(t_{j−1}/t_j). It is applied to the vector (x − Σ_{i<j} p_i L_i)/√t_{j−1}.
     Gill, Golub, Murray and Saunders, "Methods for modifying matrix factorizations", 1974.
     """
     n = factor.shape[1]

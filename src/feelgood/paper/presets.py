@@ -22,7 +22,14 @@ def _linear(parts: grammar.Parts, spec: Spec, rounds: int, lam: float) -> dict[s
     """The synthetic experiments at "β = 10³"."""
     out: dict[str, Any] = {"eta": 1.0, "rho": 0.01, "steps": 25, "likelihood": "squared"}
     out |= {"lam": lam, "b": 1000.0, "s": 10.0, "lambda_reg": 1.0}
-    out |= {"schedule": "decay", "step": 0.1, "warmup_steps": 20, "batch": 64, "snapshot": 10}
+    out |= {
+        "early": 1,
+        "schedule": "decay",
+        "step": 0.1,
+        "warmup_steps": 20,
+        "batch": 64,
+        "snapshot": 10,
+    }
     out["start"] = "zero" if parts.preconditioned or parts.kernel_name == "hmc" else "normal"
     # Most published preconditioned numbers go with a target ten times hotter than their twins'.
     out["beta"] = _temperature(1e-2 if parts.preconditioned else 1e-3, spec, rounds)

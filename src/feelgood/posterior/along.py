@@ -117,7 +117,7 @@ class PosteriorWatch:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the values that `measure` returns."""
+        """Names of the values that `measure` returns."""
         return tuple(name + part for name in MEASURES for part in PARTS)
 
     def measure(
@@ -190,5 +190,5 @@ def require_some(agents: Iterable[str], measured: bool) -> None:
         named = ", ".join(dict.fromkeys(agents))
         raise FeelgoodError(
             f"no agent of this run ({named}) draws parameters of a linear model, so there is no "
-            "posterior to measure: add one such as lints or lmcts, or leave posterior_every out."
+            "posterior to measure: add lints or lmcts, or leave posterior_every out."
         )

@@ -62,8 +62,8 @@ class AnalysisSettings:
             raise FeelgoodError(f"live = {shown(self.live)} is not allowed: use True or False.")
         if draws < 4 * chains:
             raise FeelgoodError(
-                f"{draws} draws leave {draws // chains} a chain of {chains}: use fewer chains, "
-                "or at least 4 draws a chain."
+                f"{draws} draws over {chains} chains are {draws // chains} per chain: use fewer "
+                "chains, or at least 4 draws per chain."
             )
         if not isinstance(self.mode, str) or self.mode not in MODES:
             raise FeelgoodError(

@@ -49,7 +49,7 @@ def ratio_row(
 
 
 def t_test(offset: float, error: float, chains: int, rounding: float = 0.0) -> float:
-    """Of an offset that is 0 for exact draws, or up to `rounding` for want of digits."""
+    """The p-value of an offset that is 0 for exact draws, up to an error of `rounding`."""
     offset = abs(offset) - rounding
     if offset <= NOTHING:
         return 1.0
@@ -79,7 +79,7 @@ def squares_along(white: Float[np.ndarray, "chains draws blocks dim"], side: int
 def log_determinant_row(
     arm: int | None, white: Float[np.ndarray, "chains draws blocks dim"], noise: float
 ) -> MeasureRow:
-    """With its bias removed and its error by the jackknife over chains."""
+    """The log-determinant of the covariance; bias and error by the jackknife over chains."""
     chains, count = white.shape[:2]
     total = float(chains * count)
     sums, squares = white.sum(axis=1), count * mean_squares(white)

@@ -55,7 +55,7 @@ class FromPrior(Testbed):
 
     @classmethod
     def of(cls, inner: Testbed, precision: float) -> "FromPrior":
-        """Of a precision as Python has it."""
+        """The testbed for a precision that is a Python number."""
         return cls(inner=inner, precision=jnp.asarray(precision, jnp.float32))
 
     @property

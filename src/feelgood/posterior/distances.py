@@ -1,7 +1,7 @@
 """Measures that are distances, which are positive even for exact draws.
 
 What exact draws would show comes from flipping the signs of chains' deviations at random. The test
-looks at one half of the chains where the other half says.
+averages one half of the chains with the signs that the other half gives.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def _split_test(
     noise: float,
     variance: Callable[[np.ndarray], float],
 ) -> float:
-    """Of deviations that are 0 on average over chains, whatever their joint law.
+    """The p-value of deviations whose mean is 0 for exact draws, whatever their joint law.
 
     One half of the chains gives the signs of the mean deviation. The other half's deviations, with
     these signs, add up to an average that is 0 for exact draws, and that is tested. Then the other
@@ -74,7 +74,7 @@ def bias_row(
     noise: float,
     rounding: Float[np.ndarray, " dim"],
 ) -> MeasureRow:
-    """Root mean square over coordinates; tested coordinate by coordinate, which sees more."""
+    """Root mean square over coordinates; each coordinate is tested alone, which sees more."""
     chains, dim = means.shape
     row = _distance(
         "bias", arm, means, signs, noise, lambda offset: np.sqrt((offset**2).mean(axis=-1))
@@ -143,8 +143,8 @@ def shape_row(
         exact = _below(_standardised(law.whiten(law.draws)) @ directions)
     along = _standardised(white) @ directions
     offsets = _below(along) - exact
-    # All chains together have mean 0 and variance 1 along every direction, each alone has not: take
-    # out what that does to its distribution function, to first order (Durbin 1973).
+    # All chains together have mean 0 and variance 1 along every direction; a single chain has not.
+    # Take out what that does to its distribution function, to first order (Durbin 1973).
     density = np.exp(-0.5 * GRID**2) / np.sqrt(2.0 * np.pi)
     means, squares = along.mean(axis=1)[..., None], (along**2).mean(axis=1)[..., None]
     offsets += density * (means + 0.5 * GRID * (squares - 1.0))
@@ -173,7 +173,7 @@ def choice_row(
     offsets = choice_shares(spec, draws, contexts) - exact
 
     def variance(signs: Float[np.ndarray, "many arms"]) -> float:
-        """Of independent draws, were contexts independent too; alike ones have more."""
+        """The variance for independent draws and contexts; similar contexts have more."""
         sums = (exact * signs**2).sum(axis=-1) - (exact * signs).sum(axis=-1) ** 2
         return float(sums.sum() / draws.shape[1])
 

@@ -1,6 +1,6 @@
 """The laws that draws are compared with: the exact posterior, and an agent's own target.
 
-With squared loss and no bonus a target is one normal law a block of parameters, known in closed
+With squared loss and no bonus a target is one normal law per block of parameters, known in closed
 form. With the feel-good bonus it is that law times exp(βλ Σ φ(max_a f_θ(x_s, a))), which has no
 closed form; it is then represented by draws (`feelgood_law`). All of it is float64 and uses none
 of the library's samplers.
@@ -50,7 +50,7 @@ class Moments(NamedTuple):
 
     @classmethod
     def of(cls, spec: Spec, log: Observed) -> "Moments":
-        """Of a logged run."""
+        """The moments of a logged run."""
         rounds = len(log.arms)
         contexts = np.asarray(log.contexts, np.float64)
         if spec.shared:
@@ -123,8 +123,8 @@ def normal_law(moments: Moments, weight: float, prior: float) -> Law:
     mean = np.einsum("bij,bj->bi", covariance, weight * moments.moment)
     rounding = None
     if moments.plays is not None:
-        # A backward error. Sums of n numbers in float32 err by about √n roundings of the whole, so
-        # the agent solves (P + E)(μ + δ) = b + e with |E| ≤ √n ε |P| and |e| ≤ √n ε |b|.
+        # A backward error. Sums of n numbers in float32 err by about √n roundings of the whole.
+        # So the agent solves (P + E)(μ + δ) = b + e with |E| ≤ √n ε |P| and |e| ≤ √n ε |b|.
         precision = np.abs(weight * moments.gram + prior * np.eye(dim))
         sums = np.einsum("bij,bj->bi", precision, np.abs(mean)) + np.abs(weight * moments.moment)
         factor = np.abs(np.linalg.cholesky(covariance))

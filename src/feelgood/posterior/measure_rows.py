@@ -30,7 +30,7 @@ class MeasureRow(NamedTuple):
     expected: float
     #: Monte Carlo standard error.
     error: float
-    #: Of the test that the draws are exact; None for what is not tested.
+    #: p-value of the test that the draws are exact; None for what is not tested.
     p_value: float | None = None
 
 
@@ -39,9 +39,9 @@ DISTANCES = ("choice", "bias", "wasserstein2", "shape")
 
 
 def measured_text(row: MeasureRow, digits: int, unit: float = 1.0, thousands: str = "") -> str:
-    """`value ± error`; of a distance, in brackets, what exact draws would show.
+    """`value ± error`; for a distance, what exact draws would show is in brackets.
 
-    `thousands` separates them in values without an error.
+    `thousands` separates thousands in values without an error.
     """
     value, expected, error = (
         f"{number / unit:.{digits}f}" for number in (row.value, row.expected, row.error)

@@ -10,9 +10,9 @@ Draws are whitened by the law, in whose units it has mean 0 and covariance I. Tw
   error, and a t-test of the value that the law has;
 - *distances* (bias, W₂², shape, choice) are positive even for exact draws. What exact draws would
   show is found by a wild bootstrap: the sign of every chain's deviation from the mean of all chains
-  is flipped at random. That keeps the noise and removes the offset. They are tested by t-tests too,
-  of averages that are 0 for exact draws: half of the chains say where to look, and the other half
-  is looked at there.
+  is flipped at random. That keeps the noise and removes the offset. They too are tested by t-tests,
+  of averages that are 0 for exact draws. One half of the chains gives the signs with which the
+  other half's deviations are averaged.
 
 What rounding or too few draws could explain is no evidence. An offset that single precision cannot
 resolve (`Law.rounding`) is left out of the tests. A share is taken to be no surer than that of as

@@ -10,8 +10,8 @@ from feelgood.posterior.measure_rows import MeasureRow
 
 #: Family-wise false-alarm rate of a verdict.
 POSTERIOR_LEVEL = 1e-3
-#: Above this split-R̂ chains are said not to have mixed, if their draws are also worth less than
-#: this share of independent ones: R̂ of a few independent draws per chain is noisy.
+#: Chains have not mixed if their split-R̂ is above the first number and their draws are worth less
+#: than the second, as a share of independent ones. R̂ alone is noisy with few draws.
 MIXED, WORTH = 1.1, 0.25
 #: Above so many standard deviations of rounding nothing is called exact.
 COARSE = 1.0

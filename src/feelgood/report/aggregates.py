@@ -13,7 +13,7 @@ from feelgood.stats.intervals import Estimate, bootstrap
 DOTS = 40
 #: Points of a curve that are kept, and those the pointer can pick.
 CURVE_POINTS, PICKS = 120, 40
-#: Of the intervals that charts show.
+#: Level of the intervals that charts show.
 CONFIDENCE = 0.95
 
 

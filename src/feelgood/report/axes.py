@@ -9,10 +9,10 @@ import altair as alt
 
 
 def near_tooltip(fields: Mapping[str, str]) -> Any:
-    """A tooltip for points that are picked by being the nearest: titles, and expressions of `d`.
+    """A tooltip for points of which the nearest is picked: titles, and expressions of `d`.
 
-    Vega-Lite puts the tooltip on invisible cells around the points, and looks for words in the cell
-    and not in the point that it belongs to ("undefined"). Here every field is the point's.
+    Vega-Lite puts the tooltip on invisible cells around the points. It looks for the fields in the
+    cell, where they are undefined, and not in its point. Here every field is the point's.
     """
     told = (f"'{title}': {told}" for title, told in fields.items())
     text = "{" + ", ".join(told) + "}"

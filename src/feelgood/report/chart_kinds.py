@@ -54,7 +54,7 @@ class PageProblem:
 
     @property
     def name(self) -> str:
-        """As the page calls it."""
+        """Its name on the page."""
         return self.series[0].problem
 
 

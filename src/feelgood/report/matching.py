@@ -35,7 +35,7 @@ def papers_betas(
 ) -> list[str | None]:
     """The paper's β of the results that stand beside published numbers, as the paper writes it.
 
-    None where a result is no such run, or where the paper has it at several.
+    None where a result is no such run, or where the paper has it at several β.
     """
     found: dict[str, set[float]] = {}
     for c in comparisons:

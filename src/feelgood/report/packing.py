@@ -9,7 +9,7 @@ from feelgood.report.style import SHOWN_SERIES
 
 
 class Packer:
-    """Charts of the page; their data apart, each table once and by columns."""
+    """Charts of the page, and apart from them their data: each table once, by columns."""
 
     def __init__(self) -> None:
         self.charts: list[dict[str, Any]] = []
@@ -18,7 +18,7 @@ class Packer:
         self.tables: list[dict[str, Any]] = []
 
     def add(self, section: str, problem: int, part: PageChart | PageTable) -> None:
-        """A chart or a table of a section, of one of the page's problems."""
+        """Add a chart or a table to a section of one of the page's problems."""
         if isinstance(part, PageTable):
             self.tables.append(
                 {

@@ -142,8 +142,8 @@ def page_data(
         f"{datetime.datetime.now(datetime.UTC):%d %B %Y, %H:%M} UTC. "
         "This file is complete: it loads nothing from elsewhere.",
         "overview": overview(groups, comparisons, analyses),
-        "numbers_about": "Over seeds, chains that diverged left out. Gradients and seconds are "
-        "those of one chain. The specification behind a row has its settings and provenance.",
+        "numbers_about": "Numbers over seeds, without chains that diverged. Gradients and seconds "
+        "are those of one chain. The specification behind a row has its settings and provenance.",
         "sections": [_section(section) for section in sections()],
         "problems": [*(_problem(group, places) for group in groups), *map(_analysed, analyses)],
         "labels": labels,
@@ -233,7 +233,7 @@ def _beside(
 
 
 def _problem(group: Sequence[Series], places: Mapping[str, int]) -> dict[str, Any]:
-    """A testbed: its agents, the best first, those drawn at first, and those with one curve."""
+    """A testbed: its agents, the best first, those drawn at first, and those of equal curves."""
     best = [s.label for s in sorted(group, key=by_mean)]
     first = best if len(best) <= FEW else best[:FIRST]
     return {

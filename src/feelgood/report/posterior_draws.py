@@ -26,7 +26,7 @@ def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
     """An `arviz.InferenceData` with one variable per agent, [chain, draw, block, coordinate].
 
     The exact posterior's means and covariances are in the group `constant_data`. With several
-    data sets an agent the variables are named `agent_seedN`.
+    data sets per agent the variables are named `agent_seedN`.
     """
     if not results:
         raise FeelgoodError("there are no draws to export: give at least one agent.")
@@ -42,7 +42,7 @@ def to_inference_data(results: Sequence[AgentPosterior]) -> Any:
             dims |= {mean: ["block", "coordinate"]}
             dims |= {covariance: ["block", "coordinate", "other_coordinate"]}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "More chains")  # many short chains are meant
+        warnings.filterwarnings("ignore", "More chains")  # many short chains are intended
         return arviz.from_dict(
             posterior={name: result.draws for name, result in zip(names, results, strict=True)},
             constant_data=constants,

@@ -12,7 +12,7 @@ from feelgood.report.aggregates import column_means
 from feelgood.report.series import Series
 from feelgood.stats.rank_correlation import RankCorrelation, rank_correlation
 
-#: Measures that can be drawn, the page's first ones first, and what their axes say.
+#: Measures that can be drawn, and the titles of their axes; those with a button come first.
 ERROR_AXES = {
     "choice": "arm choice: total variation",
     "trace": "variance ratio",
@@ -37,7 +37,7 @@ ERROR_BUTTONS = {
     "cover90": "Coverage 90 %",
     "ess": "Effective draws",
 }
-#: Measures that are no error but are drawn as they are.
+#: Measures that are not errors; they are drawn as they are.
 NO_ERRORS = ("ess", "rhat")
 
 
@@ -60,8 +60,8 @@ def measured_results(results: Sequence[AgentResult], measure: str) -> list[Agent
 def errors_of(series: Series, measure: str) -> Float[np.ndarray, " seeds"]:
     """How wrong a chain's draws were, on average over the measured rounds.
 
-    Of a distance, what is left of it beyond that of exact draws (squares add); of a ratio or a
-    share, how far it is from that of exact draws.
+    For a distance: what it exceeds that of exact draws by (squares are subtracted). For a ratio or
+    a share: how far it is from that of exact draws.
     """
     along = measured_along(series)
     value, expected = along.value[measure], along.expected[measure]
@@ -85,7 +85,7 @@ def error_name(measure: str) -> str:
 
 
 def correlation(series: Sequence[Series], measure: str) -> RankCorrelation:
-    """Of posterior error and final regret over the agents (and settings) of one problem."""
+    """Correlation of posterior error and final regret over the agents and settings of a problem."""
     kept = measured(series)
     common = sorted(set.intersection(*(set(s.result.seeds) for s in kept))) if kept else []
     places = [[s.result.seeds.index(seed) for seed in common] for s in kept]

@@ -105,7 +105,7 @@ def compare_row(
 
 
 def _frozen(result: AgentResult) -> str:
-    """Says so where our chains have stopped moving, which no property of the paper's explains."""
+    """Says so where our chains have stopped moving: the reason is then not the paper's."""
     accepted = result.health.get("acceptance")
     if accepted is None or not np.nanmean(accepted[:, -1]) < FROZEN:
         return ""

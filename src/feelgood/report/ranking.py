@@ -103,7 +103,7 @@ def rank_results(
     labels = [r.agent for r in results] if names is None else list(names)
     if len(labels) != len(results):
         raise FeelgoodError(
-            f"there are {len(labels)} names for {len(results)} results: give one each."
+            f"there are {len(labels)} names for {len(results)} results: give one per result."
         )
     by_testbed: dict[str, dict[str, AgentResult]] = {}
     for label, result in zip(labels, results, strict=True):

@@ -17,8 +17,8 @@ from feelgood.engine.results import AgentResult
 class Series:
     """A result with the names it is shown under.
 
-    `label` is the agent with the settings in which it differs from the same agent's other results
-    on the same problem; `problem` is the testbed, told apart from its other forms the same way.
+    `label` is the agent, with the settings in which it differs from the same agent's other results
+    on the same problem. `problem` is the testbed, with those in which it differs.
     """
 
     label: str

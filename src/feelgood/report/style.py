@@ -14,8 +14,8 @@ from feelgood.report.rendering import Chart, ChartRows, as_table
 from feelgood.report.series import Series, name_series, ordered_labels
 from feelgood.report.theme import DASHES, PALETTES, SHAPES
 
-#: Signals of a panel of the page: the series that are drawn, the one that is brought out ("" is
-#: none), whether all bands are drawn, and the ends of the axis of values.
+#: Signals by which the page changes a panel: the series that are drawn, the highlighted one ("" is
+#: none), whether all bands are drawn, and the ends of the value axis.
 SHOWN_SERIES, FOCUS, BANDS, BOTTOM, TOP = "shown", "focus", "bands", "bottom", "top"
 #: Tables of a panel that the page fills: names at the ends of lines, and where lines leave.
 ENDS, EXITS = "ends", "exits"
@@ -25,9 +25,9 @@ ENDS, EXITS = "ends", "exits"
 class Style:
     """How a panel is drawn: the order of colours, its size, and who switches series.
 
-    With `switch` the page does: through signals it chooses the series, their colours and the ends
-    of the axes, and there is no legend; `tables` then keeps the rows, each table once. Else a click
-    on the legend of a single panel brings a series out.
+    With `switch` the page switches series: by signals it sets which are drawn, their colours and
+    the ends of the axes. Then there is no legend, and `tables` keeps the rows, each table once.
+    Without `switch` a click on the legend of a single panel highlights a series.
     """
 
     labels: tuple[str, ...]
@@ -56,7 +56,7 @@ class Style:
         return alt.Shape("series:N", title=title, scale=scale, legend=self._legend(line=False))
 
     def _scale(self, kinds: Sequence[Any] = (), values: Sequence[Any] = ()) -> Any:
-        """The series in their order; the next of the `kinds` after every round of colours."""
+        """The series in their order; once all colours are used, the next of the `kinds`."""
         if self.switch:
             return alt.Undefined
         domain = list(self.labels)
@@ -105,13 +105,13 @@ class Style:
         return alt.Scale(domain=ends, nice=False, zero=False)
 
     def brought_out(self, full: float = 1.0) -> Any:
-        """Opacity: on the page, the others step back from a series that is brought out."""
+        """Opacity: on the page, all series but the highlighted one fade."""
         if not self.switch:
             return alt.OpacityValue(full)
         return faded(f"{FOCUS} != '' && {FOCUS} != datum.series", full)
 
     def bands(self, base: alt.Chart) -> alt.Chart:
-        """On the page only the band of a series that is brought out, unless all are asked for."""
+        """On the page only the band of the highlighted series, unless all are asked for."""
         if not self.switch:
             return base
         return base.transform_filter(f"{BANDS} || datum.series == {FOCUS}")
@@ -175,7 +175,7 @@ LONGEST_NAME = 170
 
 
 def faded(test: str, full: float = 1.0) -> alt.OpacityValue:
-    """Opacity that steps back where the expression is true."""
+    """Opacity that is lower where the expression is true."""
     # With `alt.when` Altair looks through all of its classes, 20 ms each time.
     return alt.OpacityValue(
         full, condition=alt.ConditionalPredicateValueDefnumberExprRef(test=test, value=full / 5)
@@ -214,7 +214,7 @@ def layered(
 
 
 def highlight(style: Style) -> tuple[alt.Parameter | None, Any]:
-    """A click on the legend brings series out; the page has its own buttons.
+    """A click on the legend highlights series; the page has its own buttons.
 
     Vega-Lite cannot bind one legend to the panels of several testbeds: there it stays passive.
     """

@@ -1,8 +1,8 @@
 """What all kernels share: the protocol, the metric, the Metropolis filter, the inner loop.
 
-A kernel is split as in BlackJAX: a configuration (`Kernel`), a chain that is carried from round to
-round (a NamedTuple with `theta` and `memo`), and an `Info` per step. Whatever a chain caches of the
-target (a value, a gradient) is stale once the data have grown; `refresh` recomputes it, and the
+A kernel has three parts, as in BlackJAX: a configuration (`Kernel`), a chain (a NamedTuple with
+`theta` and `memo`, carried from round to round), and an `Info` per step. Whatever a chain caches of
+the target (a value, a gradient) is stale once the data have grown. `refresh` recomputes it; the
 inner loop calls it at the start of every round.
 
 **Metric.** With a preconditioner V⁻¹ = BᵀB, the same B enters the drift, the noise and the
@@ -76,6 +76,8 @@ class Kernel(eqx.Module):
     #: The step, in units of the curvature, that suits most problems, and that for a network.
     default_step: ClassVar[float] = 0.5
     network_step: ClassVar[float] = 0.05
+    #: The first with a preconditioner, where another one is better.
+    preconditioned_step: ClassVar[float | None] = None
 
     @property
     def uniforms(self) -> int:

@@ -43,7 +43,7 @@ class HMC(Kernel):
     Neal, "MCMC using Hamiltonian dynamics", Handbook of Markov Chain Monte Carlo, 2011.
     """
 
-    leapfrog: int = setting(5, "leapfrog steps a proposal", low=1, high=1000)
+    leapfrog: int = setting(5, "leapfrog steps per proposal", low=1, high=1000)
 
     title = "Hamiltonian Monte Carlo"
     adjusted = True

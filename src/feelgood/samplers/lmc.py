@@ -36,6 +36,8 @@ class LMC(Kernel):
 
     title = "Langevin Monte Carlo"
     default_step = 0.5
+    #: All directions of a preconditioned target are equally steep, and the step widens them all.
+    preconditioned_step = 0.15
 
     def init(self, theta: Theta, memo: Any) -> LMCChain:
         return LMCChain(theta=theta, memo=memo)

@@ -38,12 +38,12 @@ class MALA(Kernel):
     ½‖ξ‖² − ½‖ξ − √(βh/2) B(∇L(θ) + ∇L(θ'))‖² in the exponent.
 
     Roberts and Tweedie, "Exponential convergence of Langevin distributions and their discrete
-    approximations", Bernoulli 1996. `warmup_steps` steps of plain gradient descent may open every
-    round, as in the released code of the paper; the chain then no longer samples π alone.
+    approximations", Bernoulli 1996. `warmup_steps` steps of plain gradient descent may begin
+    every round, as in the released code of the paper. The chain then no longer samples π alone.
     """
 
     warmup_steps: int = setting(
-        0, "inner steps of plain gradient descent that open every round", low=0, high=10_000
+        0, "inner steps of plain gradient descent at the start of every round", low=0, high=10_000
     )
 
     title = "Metropolis-adjusted Langevin"

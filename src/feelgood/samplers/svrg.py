@@ -41,7 +41,7 @@ class SVRGLMC(Kernel):
 
     title = "Langevin Monte Carlo with variance-reduced gradients"
     preconditionable = False
-    default_step = 0.3
+    default_step = 0.15
 
     @property
     def uniforms(self) -> int:

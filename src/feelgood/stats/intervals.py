@@ -44,8 +44,8 @@ def bootstrap(
 ) -> Estimate:
     """Mean or median with a bootstrap interval; the same seed gives the same interval.
 
-    The percentile interval is too short for few values. Its tail is therefore widened to
-    α′/2 = Φ(−√(n/(n−1)) t_{1−α/2, n−1}), which makes it Student's interval for Gaussian data
+    The percentile interval is too short for few values. Its tails therefore have α′/2 =
+    Φ(−√(n/(n−1)) t_{1−α/2, n−1}) instead of α/2. For Gaussian data this is Student's interval
     (Hesterberg, "What teachers should know about the bootstrap", 2015). Coverage is close to
     `level` for light tails and below it for a few heavy-tailed values, as for every interval.
     """

@@ -61,8 +61,8 @@ class Ranking:
 def rank(values: Mapping[str, PerSeed] | Any, level: float | Any = 0.05) -> Ranking:
     """Who may be the best on one testbed, by mean over common seeds.
 
-    **The rule.** A contender leaves the set of possible bests if some other one has a lower mean
-    and a paired two-sided t-test between the two has p ≤ level / (k − 1). There are k contenders.
+    **The rule.** There are k contenders. One leaves the set of possible bests if another one has a
+    lower mean, and a paired two-sided t-test between the two has p ≤ level / (k − 1).
     These are multiple comparisons with the best (Hsu, "Simultaneous confidence intervals for all
     distances from the best", 1981), with Bonferroni's bound. A contender that is left alone is the
     winner; else there is none.

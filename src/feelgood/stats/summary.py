@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 #: One value per seed. NaN: the chain of that seed diverged.
 PerSeed = Float[np.ndarray, " seeds"]
-#: Values whose number is not known to be that of others beside them.
+#: One value per seed too, perhaps over other seeds, so that the number may differ from `PerSeed`.
 OtherSeeds = Float[np.ndarray, " others"]
 
 

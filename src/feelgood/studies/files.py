@@ -42,7 +42,7 @@ def _as_tables(value: Any) -> Any:
         return {name: [{}] for name in value}
     if isinstance(value, dict):
         return {name: [t] if isinstance(t, dict) else t for name, t in value.items()}
-    raise ValueError('write a list of names, such as ["lints", "lmcts"], or one table a name')
+    raise ValueError('write a list of names, such as ["lints", "lmcts"], or one table per name')
 
 
 _Scalar = bool | int | float | str
@@ -232,7 +232,7 @@ def _cells(content: _Content) -> Iterator[Cell]:
             for value in testbed_settings.values():
                 if isinstance(value, list):
                     raise FeelgoodError(
-                        f"testbeds.{testbed} has a list of values: write one table a value, "
+                        f"testbeds.{testbed} has a list of values: write one table per value, "
                         f"[[testbeds.{testbed}]]."
                     )
             for agent, agent_tables in content.agents.items():

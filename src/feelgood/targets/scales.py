@@ -29,7 +29,7 @@ from feelgood.targets.sums import Stats, Theta, Value
 #: Share of the rewards' mean square that is taken as noise before anything is known.
 FIRST_NOISE = 0.05
 #: Steps of expectation maximisation at a time.
-STEPS = 2
+EM_STEPS = 2
 #: The least noise, as a share of the mean square: sums in single precision tell no less.
 LEAST_NOISE = 1e-6
 #: Estimates are renewed so many times while the number of observations doubles.
@@ -114,7 +114,7 @@ class ScaleModel(eqx.Module):
 
         noise = or_told(self.noise, jnp.where(first, FIRST_NOISE * power, scales.noise))
         prior = or_told(self.prior, jnp.where(first, signal, scales.prior))
-        for _ in range(STEPS):
+        for _ in range(EM_STEPS):
             factor = Factor.of(stats, noise / prior)
             mean = lanes.solve_upper(factor.lower, factor.white)
             length2 = jnp.sum(mean * mean, axis=(0, 1))

@@ -50,7 +50,7 @@
     }
     return { bottom, top, bySeries, outside: [...bySeries.keys()].filter((l) => peaks.get(l) > limit), peaks };
   }
-  // Agents with one curve share a name, "a = b"; the others are named for themselves.
+  // Agents whose curves are equal share a name, "a = b"; any other has its own.
   function namesOf(labels) {
     const names = new Map();
     const done = new Set();

@@ -19,8 +19,8 @@ from feelgood.report.style import Style, panels
 
 CostName = Literal["gradients", "seconds"]
 COST_AXES: Mapping[CostName, str] = {
-    "gradients": "gradient evaluations of a chain, logarithmic",
-    "seconds": "seconds of a chain (its share of the run), logarithmic",
+    "gradients": "gradient evaluations per chain, logarithmic",
+    "seconds": "seconds per chain (its share of the run), logarithmic",
 }
 
 
@@ -91,8 +91,8 @@ register_chart(
         section=Section(
             "compute",
             "Regret against compute",
-            "What a chain cost and what it reached: lower left is better. Agents in closed form "
-            "evaluate no gradients.",
+            "Mean final regret against the cost of one chain: lower left is better. Agents with a "
+            "closed form evaluate no gradients.",
             (
                 {
                     "name": "cost",

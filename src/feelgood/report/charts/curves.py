@@ -111,7 +111,7 @@ def _dots(base: alt.Chart, style: Style, x: alt.X, y: alt.Y, band: Band) -> alt.
 
 
 def _rows(series: Sequence[Series], points: int, band: Band) -> ChartRows:
-    """The rows of all curves; agents with one curve say so."""
+    """The rows of all curves; agents whose curves are equal are named together."""
     names = {label: " = ".join(same) for same in one_curve(series) for label in same}
     return [
         {**row, "agent": names.get(s.label, s.label)}

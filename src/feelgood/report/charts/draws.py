@@ -44,7 +44,7 @@ def posterior_figure(
     first = {r.agent: r for r in reversed(results)}
     shown = [first[name] for name in dict.fromkeys(r.agent for r in results)]
     if shown[0].draws.shape[-1] < 2:
-        raise FeelgoodError("a plane needs contexts of at least 2 dimensions: this has 1.")
+        raise FeelgoodError("a plane needs contexts of at least 2 dimensions: these have 1.")
     rows: ChartRows = []
     for result in shown:
         for arm in range(result.draws.shape[2]):
@@ -161,8 +161,8 @@ def _on_page(analysis: Analysis) -> list[PageChart | PageTable]:
     return [
         PageChart(f"Exact and sampled draws, {analysis_name(analysis)}", {"": figure}),
         PageTable(
-            "All arms together, ± Monte Carlo error; of distances, in brackets, what exact draws "
-            "show",
+            "All arms together, ± Monte Carlo error. After a distance, in brackets: the distance "
+            "that exact draws show",
             ("agent", "seed", "against", *(title for title, _ in ANALYSED.values()), "verdict"),
             rows,
         ),
@@ -175,9 +175,10 @@ register_chart(
         section=Section(
             "draws",
             "Exact and sampled draws",
-            "Every arm's first coordinate across and its second upwards: draws of the exact "
-            "posterior and of the agent, with the ellipses that hold 90 % of normal laws with "
-            "their moments; dashed that of the agent's own target where it is another law.",
+            "Draws of the exact posterior and of the agent: every arm's first coordinate to the "
+            "right, its second upwards. Ellipses hold 90 % of the normal laws with the same "
+            "moments. The dashed one is that of the agent's own target, where this is another "
+            "law.",
             place=70,
         ),
         draw=posterior_figure,

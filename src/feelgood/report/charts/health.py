@@ -1,4 +1,4 @@
-"""How the samplers did: along the run, and how many draws their draws are worth."""
+"""How the samplers did along the run, and how many independent draws theirs are worth."""
 
 import math
 from collections.abc import Sequence
@@ -66,7 +66,7 @@ def health_measures(series: Sequence[Series]) -> list[str]:
 
 
 def health_panel(series: Sequence[Series], style: Style, measure: str) -> alt.LayerChart:
-    """One measure on one testbed: means over seeds along the run; ESS at its end, a bar each."""
+    """One measure on one testbed: means over seeds along the run; ESS as bars, at its end."""
     title = HEALTH_MEASURES.get(measure, measure)
     if measure == "ess":
         return _ess_panel(series, style, title)
@@ -176,8 +176,9 @@ register_chart(
         section=Section(
             "health",
             "Sampler health",
-            "How the samplers did: means over seeds along the run, and how many independent draws "
-            "200 repeated ones are worth at its end. Agents without a sampler have no line.",
+            "How the samplers did along the run, as means over seeds. The effective sample size "
+            "says how many independent draws 200 repeated ones are worth at the end. Agents "
+            "without a sampler have no line.",
             (measure_buttons({k: v[0].upper() + v[1:] for k, v in HEALTH_MEASURES.items()}),),
             place=50,
         ),

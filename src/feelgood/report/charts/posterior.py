@@ -40,7 +40,7 @@ def posterior_along(results: Sequence[AgentResult], measure: str = "choice") -> 
 
 
 def along_panel(series: Sequence[Series], style: Style, measure: str) -> alt.LayerChart:
-    """One testbed: means over seeds, bands of seeds, and dashed what exact draws would show."""
+    """One testbed: means over seeds, bands of seeds, and what exact draws would show, dashed."""
     name = f"along {measure}"
     rows = style.rows(
         name, lambda: [row for s in measured(series) for row in along_rows(s, measure)]
@@ -127,10 +127,10 @@ def _on_page(problem: PageProblem) -> list[PageChart]:
 POSTERIOR_SECTION = Section(
     "posterior",
     "Posterior error and regret",
-    "How far the agents' draws are from their exact posteriors, measured along the run: means "
-    "over seeds, and dashed what as many exact draws would show; point at a line for the band "
-    "that holds 10 to 90 % of the seeds. Beside it the mean final regret against the error "
-    "along the run; dots have 95 % bootstrap intervals.",
+    "How far the agents' draws are from their exact posteriors, measured along the run. Lines are "
+    "means over seeds; dashed lines are what as many exact draws would show. Point at a line for "
+    "the band that holds 10 to 90 % of the seeds. The second chart shows the mean final regret "
+    "against the error along the run, with 95 % bootstrap intervals.",
     (measure_buttons(ERROR_BUTTONS), ALL_BANDS, WHOLE_AXIS),
     place=60,
 )

@@ -128,8 +128,8 @@ register_chart(
         section=Section(
             "published",
             "Ours beside the published",
-            f"Mean ± std. Verdicts: Welch's two-sided test of equal means, level {ROW_LEVEL:g} a "
-            "row. What cannot be compared is drawn faintly, with its reason in the table.",
+            f"Mean ± std. Verdicts: Welch's two-sided test of equal means, at level {ROW_LEVEL:g} "
+            "per row. Rows that cannot be compared are drawn faintly; the table has the reason.",
             place=40,
         ),
         draw=published_of,

@@ -200,7 +200,7 @@ register_chart(
         section=Section(
             "sweeps",
             "Settings that were swept",
-            "Mean final regret, everything else being equal. The lowest of a map is framed.",
+            "Mean final regret, everything else being equal. The lowest of each map is framed.",
             place=30,
         ),
         draw=sweep_charts,
