@@ -18,7 +18,7 @@ from feelgood.targets.losses import loss_for, loss_slope
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch, Replay, tree_slice
 
-Vector = Float[Array, " parameters"]
+_Vector = Float[Array, " parameters"]
 
 
 class Members(NamedTuple):
@@ -95,7 +95,7 @@ class MembersPolicy(TrainedPolicy):
         network, likelihood = self.network(state.spec), loss_for(self.likelihood, state.spec)
         onehot = lanes.one_hot(batch.arms, state.spec.arms).T
 
-        def one(theta: Vector, offset: Array, weight: Array) -> Vector:
+        def one(theta: _Vector, offset: Array, weight: Array) -> _Vector:
             weights = network.split(theta)
             scores, tape = network.forward(weights, batch.contexts, onehot)
             slope = loss_slope(likelihood, scores[:, 0] + offset, batch.rewards)
