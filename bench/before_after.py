@@ -20,6 +20,8 @@ from typing import Any
 import speed
 
 SIDES = ("before", "after")
+#: The testbed of `neural.py`, which has no name of its own.
+LIKE_ADULT = "rows like adult's"
 TIMES = ("run_s", "compile_s")
 #: As `gpu_sweep.py` and `neural.py` run them, whose modules old versions cannot import.
 _NETWORK: dict[str, Any] = {"layers": "100", "activation": "leaky", "batch": 256, "updates": 100}
@@ -29,16 +31,17 @@ ON_ACCELERATOR: tuple[dict[str, Any], ...] = (
     {"label": "fglmcts, 400 chains", "agent": "fglmcts", "settings": _SWEEP}
     | {"testbed": speed.TESTBED, "preset": "paper", "rounds": 10_000, "seeds": 100},
     {"label": "neural-lmcts, 100 chains", "agent": "neural-lmcts", "settings": _NETWORK}
-    | {"testbed": "rows like adult's", "preset": None, "rounds": 300, "seeds": 100},
+    | {"testbed": LIKE_ADULT, "preset": None, "rounds": 300, "seeds": 100},
 )
 
 
 def on_one_core(args: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of `speed.py` without the peer."""
-    common: dict[str, Any] = {"testbed": speed.TESTBED, "preset": "paper"}
-    common |= {"rounds": args.rounds, "seeds": args.seeds}
-    rows = speed.choose(args.agents)
-    return [{"label": r.label, "agent": r.agent, "settings": _read(r)} | common for r in rows]
+    common: dict[str, Any] = {"preset": "paper", "rounds": args.rounds, "seeds": args.seeds}
+    return [
+        {"label": r.label, "agent": r.agent, "settings": _read(r), "testbed": r.testbed} | common
+        for r in speed.choose(args.agents)
+    ]
 
 
 def _read(row: speed.Row) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def run_here(case: dict[str, Any]) -> dict[str, Any]:
 
     import feelgood
 
-    testbed = case["testbed"] if case["testbed"] == speed.TESTBED else _like_adult()
+    testbed = _like_adult() if case["testbed"] == LIKE_ADULT else case["testbed"]
     wanted = {name: case[name] for name in ("rounds", "seeds", "preset")}
     settings = {case["agent"]: case["settings"]}
     results = list(feelgood.run(testbed, case["agent"], settings=settings, **wanted))

@@ -4,7 +4,7 @@ Runs in the bench's own environment (`make bench` makes it), on one thread:
 
     bench/.venv/bin/python bench/peer.py --agent lmcts --dim 20 --rounds 1000 --seed 0
 
-The agents, the linear environment and the play loop are the released ones, unchanged. Only the
+The agents, the environments and the play loop are the released ones, unchanged. Only the
 tracking service, to which the loop logs every round, is switched off
 (`wandb.init(mode="disabled")`).
 """
@@ -23,7 +23,9 @@ from typing import Any
 
 import torch
 
-ARMS = 5
+#: Before the name of an agent that plays the logistic environment instead of the linear one.
+LOGISTIC = "logistic-"
+ARMS, LOGISTIC_ARMS = 5, 50
 
 # Our agent name: class, and its module in the released package.
 AGENTS = {
@@ -73,8 +75,20 @@ def phi_arm(context: torch.Tensor, arm: int | torch.Tensor, arms: int) -> torch.
     return phi(context, arms)[arm]
 
 
+def all_features(context: torch.Tensor, arms: int) -> torch.Tensor:
+    """Features of all arms in the logistic environment: the contexts themselves, [arms, d]."""
+    del arms
+    return context
+
+
+def features_of_arm(context: torch.Tensor, arm: int | torch.Tensor, arms: int) -> torch.Tensor:
+    """Features of one arm there, [d]."""
+    del arms
+    return context[arm]
+
+
 def settings(agent: str, dim: int, rounds: int) -> dict[str, Any]:
-    """What the released classes read: the settings of the paper's linear experiments."""
+    """What the released classes read: the settings of the paper's experiments."""
     info = {
         "d": dim,
         "T": rounds,
@@ -98,6 +112,9 @@ def settings(agent: str, dim: int, rounds: int) -> dict[str, Any]:
     }
     if "fg" in agent:
         info |= {"lambda": 0.5, "b": 1000.0, "smooth_s": 10.0}
+    if agent.startswith(LOGISTIC):
+        info |= {"nb_arms": LOGISTIC_ARMS, "context_size": dim, "eta": 10.0, "step_size": 0.001}
+        info |= {"phi": all_features, "phi_a": features_of_arm}
     return info
 
 
@@ -106,9 +123,10 @@ def play(agent: str, dim: int, rounds: int, seed: int) -> dict[str, Any]:
     # Not at the top: the package's loop imports it, our type checker's environment has none.
     wandb = importlib.import_module("wandb")
     torch.manual_seed(seed)
-    name, module = AGENTS[agent]
+    name, module = AGENTS[agent.removeprefix(LOGISTIC)]
     info = settings(agent, dim, rounds)
-    info |= {"task_type": "linear", "agent": getattr(released(module), name)}
+    task = "logistic" if agent.startswith(LOGISTIC) else "linear"
+    info |= {"task_type": task, "agent": getattr(released(module), name)}
     with tempfile.TemporaryDirectory() as scratch, open(os.devnull, "w") as nowhere:
         wandb.init(mode="disabled", dir=scratch)
         game = released("game").GameToy(info | {"out_dir": scratch})
@@ -130,7 +148,8 @@ def play(agent: str, dim: int, rounds: int, seed: int) -> dict[str, Any]:
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--agent", required=True, choices=sorted(AGENTS))
+    names = sorted([*AGENTS, *(LOGISTIC + name for name in AGENTS)])
+    parser.add_argument("--agent", required=True, choices=names)
     parser.add_argument("--dim", type=int, default=20, help=f"a multiple of {ARMS}")
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -24,7 +24,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PEER_PYTHON = HERE / ".venv" / "bin" / "python"
-TESTBED = "linear-20"
+TESTBED, LOGISTIC = "linear-20", "logistic-20"
 DIM = 20
 PROBES = (1_000, 2_000)  # rounds of the short peer runs from which long ones are extrapolated
 REPEAT_BUDGET = 60.0  # seconds; a peer run is not repeated once its runs took longer
@@ -38,8 +38,11 @@ class Row:
     agent: str
     settings: tuple[str, ...]  # NAME=VALUE, passed on as --set AGENT.NAME=VALUE
     peer: str
+    testbed: str = TESTBED
 
 
+#: The released agents know the squared loss alone, also on logistic rewards.
+_BERNOULLI, _SQUARED = ("likelihood=bernoulli",), ("likelihood=squared",)
 ROWS = (
     Row("linucb", "linucb", (), "linucb"),
     Row("lints", "lints", (), "lints"),
@@ -55,6 +58,9 @@ ROWS = (
     Row("pfglmcts", "pfglmcts", ("lam=0.5",), "pfglmcts"),
     Row("fgmalats", "fgmalats", ("lam=0.5",), "fgmalats"),
     Row("fghmcts", "fghmcts", ("lam=0.5",), "fghmcts"),
+    Row("lmcts squared on logistic-20", "lmcts", _SQUARED, "logistic-lmcts", LOGISTIC),
+    Row("lmcts on logistic-20", "lmcts", _BERNOULLI, "logistic-lmcts", LOGISTIC),
+    Row("malats on logistic-20", "malats", _BERNOULLI, "logistic-malats", LOGISTIC),
 )
 
 
@@ -156,7 +162,7 @@ def call(command: Iterable[object], **variables: str) -> str:
 
 def ours(row: Row, rounds: int, seeds: int, preset: str, repeats: int) -> dict[str, Any]:
     """Our result for one row: shortest compile_s and run_s, and one final regret per seed."""
-    command = [Path(sys.executable).with_name("feelgood"), "run", TESTBED, row.agent]
+    command = [Path(sys.executable).with_name("feelgood"), "run", row.testbed, row.agent]
     options = ["--rounds", rounds, "--seeds", seeds, "--json", "-"]
     if preset:
         options += ["--preset", preset]
@@ -181,6 +187,7 @@ def line(row: Row, peer: PeerTime, our: dict[str, Any], seeds: int) -> dict[str,
     return {
         "label": row.label,
         "agent": row.agent,
+        "testbed": row.testbed,
         "settings": list(row.settings),
         "peer_agent": row.peer,
         "peer_seconds_one_seed": peer.seconds,

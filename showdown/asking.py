@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from feelgood.studies import Study
+from feelgood.studies import Cell
 from showdown.book import Book, grid, section
 
 FILE = "asked.csv"
@@ -25,10 +25,10 @@ class Asked:
     measured: bool
 
 
-def asked_by(name: str, study: Study) -> list[Asked]:
+def asked_by(name: str, cells: Iterable[Cell]) -> list[Asked]:
     """What a study asks for, in its own order."""
     seeds: dict[tuple[str, str, bool], int] = {}
-    for cell in study.cells:
+    for cell in cells:
         key = (cell.testbed, cell.agent, cell.posterior_every is not None)
         seeds[key] = seeds.get(key, 0) + len(cell.seeds)
     return [Asked(name, *key[:2], count, key[2]) for key, count in seeds.items()]

@@ -9,8 +9,8 @@ from feelgood.engine.results import AgentResult, run_key
 from feelgood.paper.published_numbers import all_published
 from feelgood.paper.published_rows import missing, to_row
 from feelgood.report.matching import row_key
-from feelgood.studies import Store, read_study
-from showdown import asking, keeping
+from feelgood.studies import Store, TunedStudy, read_study
+from showdown import asking, keeping, searching
 from showdown.asking import Asked
 from showdown.keeping import Kept, Row
 
@@ -41,7 +41,7 @@ def collect(
             seeds = rows.setdefault(run_key(result), {})
             for row in keeping.to_rows(Kept(result)):
                 seeds[row["seed"]] = _newer(row, seeds.get(row["seed"]))
-    asked = _label_studies(rows, studies, asking.read(folder), note)
+    asked, searched = _label_studies(rows, studies, folder, stores, note)
     unasked = [key for key, own in rows.items() if not next(iter(own.values()))["studies"]]
     for key in unasked:
         del rows[key]
@@ -49,6 +49,7 @@ def collect(
     kept = [row for own in rows.values() for row in own.values()]
     files = keeping.write(folder, kept)
     asking.write(folder, asked)
+    searching.write(folder, searched)
     return Collected(tuple(files), len(rows), len(kept), len(unasked))
 
 
@@ -81,31 +82,41 @@ def _newer(row: Row, before: Row | None) -> Row:
 def _label_studies(
     rows: dict[str, dict[int, Row]],
     studies: Path,
-    before: Sequence[Asked],
+    folder: Path,
+    stores: Sequence[Path],
     note: Callable[[str], None],
-) -> list[Asked]:
+) -> tuple[list[Asked], list[searching.Row]]:
     """Which studies ask for a result. A study that needs absent data keeps what it had.
 
-    What all of them ask for comes back.
+    What all of them ask for comes back, and what tuned ones have tried.
     """
+    before, tried = asking.read(folder), searching.read(folder)
     everything: list[Asked] = []
+    searched: list[searching.Row] = []
     asked: dict[str, set[str]] = {}
     unknown = set()
     for file in sorted(studies.glob("*.toml")):
         try:
-            study = read_study(file).study
+            plan = read_study(file).plan
         except FeelgoodError as error:
             note(f"{error} Its results keep their labels.")
             unknown.add(file.stem)
             everything += [a for a in before if a.study == file.stem]
+            searched += [row for row in tried if row["study"] == file.stem]
             continue
-        everything += asking.asked_by(file.stem, study)
-        for cell in study.cells:
+        if isinstance(plan, TunedStudy):
+            own_rows = searching.renewed(file.stem, plan, stores, tried)
+            searched += own_rows
+            cells = searching.compared(plan, own_rows)
+        else:
+            cells = plan.cells
+        everything += asking.asked_by(file.stem, cells)
+        for cell in cells:
             asked.setdefault(run_key(cell), set()).add(file.stem)
     for key, own in rows.items():
         old = {name for row in own.values() for name in row["studies"]} & unknown
         _set(own.values(), "studies", sorted(old | asked.get(key, set())))
-    return everything
+    return everything, searched
 
 
 def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:

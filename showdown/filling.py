@@ -6,8 +6,8 @@ from pathlib import Path
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import run_key
-from feelgood.studies import Cell, Study, read_study
-from showdown import keeping
+from feelgood.studies import Cell, Study, TunedStudy, read_study
+from showdown import keeping, searching
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,17 +40,33 @@ def missing_study(
         if wanted.study not in (None, file.stem):
             continue
         try:
-            study = read_study(file).study
+            plan = read_study(file).plan
         except FeelgoodError as error:
             note(f"{error} {file.stem} is left out.")
             continue
-        for cell in study.cells:
+        for cell in _cells(file, plan, folder, note):
             key = (run_key(cell), cell.posterior_every is not None)
             seeds = tuple(seed for seed in cell.seeds if seed not in here.get(key, ()))
             if seeds and wanted.holds(file.stem, cell):
                 cells.append(dataclasses.replace(cell, seeds=seeds))
                 here.setdefault(key, set()).update(seeds)
     return Study("missing", tuple(cells)) if cells else None
+
+
+def _cells(
+    file: Path, plan: Study | TunedStudy, folder: Path, note: Callable[[str], None]
+) -> Sequence[Cell]:
+    """What a study compares; of a tuned one, as far as its searches have been made."""
+    if isinstance(plan, Study):
+        return plan.cells
+    rows = [row for row in searching.read(folder) if row["study"] == file.stem]
+    left = searching.unfinished(plan, rows)
+    if left:
+        note(
+            f"{left} of {len(plan.searches)} searches of {file.stem} are not in {folder}: run "
+            f"'feelgood study run {file}' and collect its store."
+        )
+    return searching.compared(plan, rows)
 
 
 def _seeds_here(folder: Path) -> dict[tuple[str, bool], set[int]]:

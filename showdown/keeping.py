@@ -28,6 +28,7 @@ from feelgood.engine.results import (
 )
 from feelgood.engine.schema import Axes
 from feelgood.report.chain_costs import chain_cost
+from showdown.later_settings import with_later_settings
 
 #: Rounds of a curve that are kept, and significant digits of curves and of diagnostics.
 POINTS, CURVE_DIGITS, HEALTH_DIGITS = 30, 4, 3
@@ -167,7 +168,7 @@ def _order(row: Row) -> tuple[Any, ...]:
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """All rows of the folder."""
+    """All rows of the folder, with the settings that came later."""
     rows: list[Row] = []
     # Files of earlier versions lack numbers that came later.
     later = {quantity.column for quantity in schema.QUANTITIES if not has_field(quantity)}
@@ -181,6 +182,8 @@ def read_rows(folder: Path) -> list[Row]:
                 "move it elsewhere."
             )
         rows += table.to_pylist()
+    for row in rows:
+        row["settings"] = with_later_settings(row["testbed"], row["agent"], row["settings"])
     return rows
 
 

@@ -5,7 +5,16 @@ from pathlib import Path
 
 from feelgood.report.charts.curves import regret_curves
 from feelgood.report.rendering import render
-from showdown import asking, defaults, groups, posterior, published, questions
+from showdown import (
+    asking,
+    defaults,
+    groups,
+    posterior,
+    published,
+    questions,
+    ranking,
+    searching,
+)
 from showdown.asking import Asked
 from showdown.book import Book, items, section
 from showdown.effects import tally_sentence
@@ -33,12 +42,14 @@ target, as they do by default; *the paper’s* are those of its [presets](../rep
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]
-    + ["[posteriors](posterior.md)"]
+    + ["[posteriors](posterior.md)", "[ranking of tuned agents](ranking.md)"]
 )
 
 
-def build(book: Book, asked: Sequence[Asked] = ()) -> dict[str, str]:
-    """The pages' texts by file name; `asked` is what all studies ask for."""
+def build(
+    book: Book, asked: Sequence[Asked] = (), searched: Sequence[searching.Row] = ()
+) -> dict[str, str]:
+    """The pages' texts by file name; `asked` and `searched` are all studies' needs and searches."""
     front = [
         INTRODUCTION,
         PAGES,
@@ -59,6 +70,7 @@ def build(book: Book, asked: Sequence[Asked] = ()) -> dict[str, str]:
     for group in groups.GROUPS:
         texts[f"{group.name}.md"] = groups.group_page(book, group)
     texts["posterior.md"] = posterior.page(book)
+    texts["ranking.md"] = ranking.page(book, searched)
     return texts
 
 
@@ -107,7 +119,7 @@ def in_short(book: Book) -> list[str]:
 def write_pages(results: Path, out: Path) -> list[Path]:
     """Write texts and figures; figures that no page asks for any more are removed."""
     book = Book(Shelf(read(results)))
-    texts = build(book, asking.read(results))
+    texts = build(book, asking.read(results), searching.read(results))
     content: dict[str, bytes] = {name: text.encode() for name, text in texts.items()}
     for name, draw in book.figures.items():
         content[name] = roomy(slim(render(draw(), "svg").decode())).encode()

@@ -16,6 +16,7 @@ from made_results import result
 from typer.testing import CliRunner
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.policy import AGENTS
 from feelgood.engine.results import AgentResult, PosteriorAlong
 from feelgood.paper.published_numbers import all_published
 from feelgood.report.chain_costs import chain_cost
@@ -26,10 +27,12 @@ from showdown import (
     effects,
     groups,
     keeping,
+    later_settings,
     pages,
     posterior,
     published,
     questions,
+    searching,
 )
 from showdown.__main__ import app
 from showdown.book import Book
@@ -54,6 +57,25 @@ def book_of(*runs: tuple[str, AgentResult]) -> Book:
     return Book(Shelf([Kept(r, (study,)) for study, r in runs]))
 
 
+@pytest.mark.parametrize(
+    ("agent", "settings", "had"),
+    [
+        ("fglmcts", {"likelihood": "auto", "lam": 0.1}, "score"),
+        ("fglmcts", {"likelihood": "squared", "lam": 0.1}, "mean"),
+        ("neural-fglmcts", {"likelihood": "bernoulli", "lam": 0.1}, "score"),
+    ],
+)
+def test_kept_runs_have_what_stood_in_for_later_settings(
+    agent: str, settings: dict[str, Any], had: str
+) -> None:
+    """logistic-20 has Bernoulli rewards, and the bonus was on the score."""
+    text = json.dumps(settings)
+    found = json.loads(later_settings.with_later_settings("logistic-20", agent, text))
+    assert set(found) == set(AGENTS[agent].settings)
+    assert found | settings == found
+    assert (found["bonus_on"], found["lam_schedule"]) == (had, "constant")
+
+
 # What is committed ---------------------------------------------------------------------------
 
 
@@ -61,7 +83,8 @@ def test_the_pages_are_what_the_results_give() -> None:
     """Byte for byte; figures are drawn by the same command and only have to be there."""
     book = Book(Shelf(keeping.read(ROOT / "results")))
     folder = ROOT / "docs" / "results"
-    texts = pages.build(book, asking.read(ROOT / "results"))
+    found = ROOT / "results"
+    texts = pages.build(book, asking.read(found), searching.read(found))
     assert {file.name for file in folder.glob("*.md")} == set(texts)
     for name, text in texts.items():
         assert (folder / name).read_text() == text, f"{name}: run `make results`"
@@ -205,7 +228,8 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     (kept,) = keeping.read(tmp_path)
     back = kept.result
     assert (kept.studies, kept.numbers) == (("a", "b"), (3, 5))
-    assert (back.agent, back.settings, back.seeds) == (whole.agent, whole.settings, whole.seeds)
+    every = AGENTS[whole.agent].resolve(whole.settings)
+    assert (back.agent, back.settings, back.seeds) == (whole.agent, every, whole.seeds)
     np.testing.assert_array_equal(back.final_regret, whole.final_regret)
     np.testing.assert_array_equal(back.diverged_at, whole.diverged_at)
     assert len(back.curve_rounds) == keeping.POINTS
@@ -629,7 +653,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
     file = tmp_path / "mine.toml"
     file.write_text(text + "seeds = 10\n")
-    asked = asking.asked_by("mine", read_study(file).study)
+    asked = asking.asked_by("mine", read_study(file).study.cells)
     asking.write(tmp_path, asked)
     assert asking.read(tmp_path) == asked
     assert [a.seeds for a in asked] == [10] * 4

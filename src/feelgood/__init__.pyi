@@ -8,6 +8,8 @@ from feelgood.api.run_result import RunResult as RunResult
 from feelgood.api.run_result import load as load
 from feelgood.api.running import run as run
 from feelgood.api.running import run_each as run_each
+from feelgood.api.tuned_agent import TuneResult as TuneResult
+from feelgood.api.tuned_agent import tune as tune
 from feelgood.core.errors import FeelgoodError as FeelgoodError
 from feelgood.core.policy import AGENTS as AGENTS
 from feelgood.core.policy import Policy as Policy

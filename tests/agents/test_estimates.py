@@ -111,7 +111,7 @@ MODELS: dict[str, dict[str, int]] = {"laplace-ts": {}, "lmcts": {"steps": 1}}
 def test_the_prior_of_a_logistic_model_is_that_of_the_mcmc_agents() -> None:
     agents = [AGENTS[name].build(values) for name, values in MODELS.items()]
     last = [states(agent, SHARED)[-1] for agent in agents]
-    law = agents[1].law(SHARED.spec, last[1].scales)
+    law = agents[1].coefficients(SHARED.spec, last[1].scales)
     np.testing.assert_allclose(float(agents[0].precision(last[0])), 2.0 * law.rho, rtol=1e-6)
 
 

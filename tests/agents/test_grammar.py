@@ -157,6 +157,11 @@ def test_other_names_get_a_suggestion(name: str) -> None:
         ("malats", "lambda_reg", 1.0),
         ("fgmalats", "bonus_gradient", "svrg"),
         ("fglmcts", "bonus_gradient", "sometimes"),
+        ("fglmcts", "bonus_on", "logit"),
+        ("fglmcts", "lam_schedule", "linear"),
+        ("fglmcts", "prior_mass", 0.0),
+        ("fglmcts", "prior_mass", 2.0),
+        ("fglmcts", "horizon", 0.0),
     ],
 )
 def test_bad_settings_are_refused(name: str, setting: str, value: object) -> None:

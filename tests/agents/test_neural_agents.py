@@ -37,6 +37,8 @@ BONUSES = {
     "plain": None,
     "hard": FeelGood(lam=0.3, b=0.2),
     "smooth": SmoothedFeelGood(lam=0.3, b=0.2, s=3.0),
+    "scheduled": FeelGood(lam=0.3, b=0.6, lam_schedule="sqrt"),
+    "on scores": FeelGood(lam=0.3, b=0.6, bonus_on="score"),
 }
 
 
@@ -55,32 +57,40 @@ def some_rounds(count: int, network: Network) -> Replay:
     return replay
 
 
-def by_hand(theta: jax.Array, network: Network, replay: Replay, bonus: FeelGood | None) -> float:
-    """η Σ (f − r)² − λ Σ φ(max over all arms), arm by arm."""
-    total = 0.0
+def by_hand(theta: jax.Array, model: NetworkEnergy, replay: Replay) -> float:
+    """η Σ ℓ − Σ λ_s φ(max of the mean rewards over all arms), arm by arm."""
+    total, bonus, bernoulli = 0.0, model.bonus, model.likelihood == "bernoulli"
     for i in range(int(replay.filled)):
-        x = replay.contexts[i, : SPEC.dim]
-        scores = [float(f) for f in network.scores(theta, x)]
-        total += 0.7 * (scores[int(replay.arms[i])] - float(replay.rewards[i])) ** 2
+        x, reward = replay.contexts[i, : SPEC.dim], float(replay.rewards[i])
+        scores = [float(f) for f in model.network.scores(theta, x)]
+        means = [1.0 / (1.0 + np.exp(-f)) for f in scores]
+        played = int(replay.arms[i])
+        if bernoulli:
+            total -= 0.7 * np.log(means[played] if reward else 1.0 - means[played])
+        else:
+            total += 0.7 * (scores[played] - reward) ** 2
         if bonus is None:
             continue
-        g, b = max(scores), float(bonus.b)
+        linked = bernoulli and bonus.bonus_on == "mean"
+        g, b = max(means if linked else scores), float(bonus.b)
+        lam = 0.3 / np.sqrt(i + 1) if bonus.lam_schedule == "sqrt" else 0.3
         if isinstance(bonus, SmoothedFeelGood):
             s = float(bonus.s)
-            total -= 0.3 * (b - np.log1p(np.exp(s * (b - g))) / s)
+            total -= lam * (b - np.log1p(np.exp(s * (b - g))) / s)
         else:
-            total -= 0.3 * min(b, g)
+            total -= lam * min(b, g)
     return total
 
 
-@pytest.mark.parametrize("kind", slow_but(("hard",), BONUSES))
-def test_bonus_is_the_maximum_over_all_arms(kind: str) -> None:
-    bonus = BONUSES[kind]
-    model = energy(bonus)
+@pytest.mark.parametrize(
+    ("kind", "likelihood"), covering(itertools.product(BONUSES, ("squared", "bernoulli")))
+)
+def test_bonus_is_the_maximum_over_all_arms(kind: str, likelihood: str) -> None:
+    model = energy(BONUSES[kind], likelihood)
     replay = some_rounds(6, model.network)
     theta = model.network.init(jax.random.key(0)) * 3.0
     value, gradient = replay.total(model.data_term, theta)
-    assert abs(float(value) - by_hand(theta, model.network, replay, bonus)) < 1e-5
+    assert abs(float(value) - by_hand(theta, model, replay)) < 1e-5
     slope = jax.grad(lambda v: replay.total(model.data_term, v)[0])(theta)
     np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-5)
 

@@ -136,6 +136,20 @@ LISTS = ("array", "empty list", "long list")
 CALLS: dict[str, Call] = {
     "run_each": RUN,
     "run": RUN._replace(function=feelgood.run),
+    "tune": Call(
+        feelgood.tune,
+        {"agent": "linucb", "testbed": RUN.right["testbed"], "budget": 2, "rounds": 5, "seeds": 1},
+        {
+            "agent": (),
+            "testbed": (),
+            "budget": ("whole",),
+            "rounds": ("none", "whole"),
+            "seeds": ("whole",),
+            "settings": ("none",),
+            "preset": ("none",),
+            "progress": ("none", "true", "class", "other class", "function"),
+        },
+    ),
     "one_agent": Call(lambda agent: feelgood.run_each("linear-20", [agent]), {}, {"agent": ()}),
     "named_agent": Call(
         lambda agent, name: feelgood.run_each("linear-20", {name: agent}, rounds=5),

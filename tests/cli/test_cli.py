@@ -81,15 +81,33 @@ def test_list_one_kind(command: Command, what: str, names: feelgood.core.registr
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     assert sorted(listed) == sorted(names.names())
     headings = [line for line in lines if not line.startswith("  ")]
-    assert len(headings) == len(set(headings)) == (5 if what == "agents" else 0)
+    assert len(headings) == len(set(headings)) == (6 if what == "agents" else 0)
     if headings:
         below = lines[lines.index("agents: Upper confidence bounds") + 1 :]
         assert below[0].split()[0] == "linucb"
 
 
+def test_a_name_with_plus_signs_is_a_word_of_command_lines_and_study_files(
+    command: Command, tmp_path: Path
+) -> None:
+    done = command(
+        *("run", "linear-5", "ensemble++", "--rounds", "10", "--seeds", "1"),
+        *("--set", "ensemble++.members=2,3"),
+    )
+    assert done.code == 0 and "members=3" in done.out
+    study = tmp_path / "plus.toml"
+    study.write_text(
+        'testbeds = ["linear-5"]\nrounds = 10\nseeds = 1\n[agents."ensemble++"]\nmembers = [2, 3]\n'
+    )
+    store = ("--store", str(tmp_path / "store"))
+    assert command("study", "run", str(study), *store).code == 0
+    assert "ensemble++" in command("study", "show", str(study), *store).out
+
+
 def test_list_settings_shows_default_range_and_meaning(command: Command) -> None:
     out = command("list", "agents", "--settings").out
-    assert "alpha = 1.0  (a finite number at least 0 and at most 1e+09)  width α" in out
+    allowed = "a finite number at least 0 and at most 1e+09; tuned from 0.01 to 10"
+    assert f"alpha = 1.0  ({allowed})  width α" in out
     assert "decay = none  (one of none, sqrt)" in out
 
 

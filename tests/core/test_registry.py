@@ -43,6 +43,18 @@ def test_a_registered_class_is_built_by_name_and_settings(registry: Registry[Thi
         entry.build({"size": -1})
 
 
+def test_a_name_may_have_plus_signs_and_no_spaces(registry: Registry[Thing]) -> None:
+    registry.register("thing++")(OtherThing)
+    assert registry["thing++"].name == "thing++"
+    with pytest.raises(FeelgoodError, match=r"'a b' is not allowed: use letters, digits, dashes, "):
+        registry.register("a b")(OtherThing)
+
+
+def test_names_stand_below_the_headings_of_their_families(registry: Registry[Thing]) -> None:
+    registry.register("large", family="Sizes")(OtherThing)
+    assert registry.by_family(["large", "small"]) == {"Sizes": ["large"], "": ["small"]}
+
+
 class OtherThing(Thing):
     """Another thing."""
 

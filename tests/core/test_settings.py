@@ -136,3 +136,20 @@ def test_own_settings_are_as_they_were_given() -> None:
 def test_a_number_that_single_precision_cannot_hold_is_named_without_an_owner() -> None:
     with pytest.raises(FeelgoodError, match=r"^rate = 1e-39 is not allowed: in single precision"):
         Component(rate=1e-39)
+
+
+def test_a_range_to_be_searched_is_checked_where_it_is_declared() -> None:
+    rule = settings_of(type("A", (eqx.Module,), _with(setting(1.0, "a", tune=(0.1, 10.0)))))["a"]
+    assert rule.tune == (0.1, 10.0)
+    for wrong in ((0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (-1.0, 1.0)):
+        with pytest.raises(FeelgoodError, match=r"tune = .* use two numbers, 0 < low < high"):
+            setting(1.0, "a", tune=wrong)
+    for default in (3, True, "text"):
+        with pytest.raises(FeelgoodError, match=r"tune = .* shapes no program"):
+            setting(default, "a", tune=(0.1, 10.0))
+    with pytest.raises(FeelgoodError, match=r"tune = 10\.0 is not allowed: use .* at most 2"):
+        setting(1.0, "a", high=2.0, tune=(0.1, 10.0))
+
+
+def _with(field: object) -> dict[str, object]:
+    return {"a": field, "__annotations__": {"a": jax.Array}}

@@ -140,13 +140,16 @@ def test_choice_probabilities_by_quadrature_are_those_of_many_draws() -> None:
     assert np.all(np.abs(shares - exact) < 6.0 * errors)  # 192 comparisons: 4·10⁻⁷ by chance
 
 
-@pytest.mark.parametrize("name", ["fglmcts", "sfglmcts"])
-def test_the_feel_good_law_is_that_of_the_quadrature(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "schedule"), [("fglmcts", "constant"), ("sfglmcts", "constant"), ("fglmcts", "sqrt")]
+)
+def test_the_feel_good_law_is_that_of_the_quadrature(name: str, schedule: str) -> None:
     """Two arms of one dimension; a cap that binds for some contexts, a bonus that bends."""
     generator = np.random.default_rng(0)
     contexts = generator.standard_normal((12, 1))
     plain = Law(mean=np.array([[0.5], [-0.2]]), covariance=np.array([[[0.5]], [[0.8]]]))
-    bonus = AGENTS[name].build({"lam": 0.6, "b": 0.9}).bonus
+    lam = 0.6 if schedule == "constant" else 1.2
+    bonus = AGENTS[name].build({"lam": lam, "b": 0.9, "lam_schedule": schedule}).bonus
     law = feelgood_law(plain, Spec(arms=2, dim=1), contexts, bonus, beta=1.0)
 
     grid = np.linspace(-6.0, 6.0, 601)
@@ -156,7 +159,8 @@ def test_the_feel_good_law_is_that_of_the_quadrature(name: str) -> None:
         phi = np.minimum(0.9, best)
     else:
         phi = 0.9 - np.log1p(np.exp(10.0 * (0.9 - best))) / 10.0
-    log_density = 0.6 * phi.sum(axis=-1)
+    rounds = np.arange(1.0, 13.0)
+    log_density = phi @ (lam * (np.ones(12) if schedule == "constant" else rounds**-0.5))
     log_density -= (theta[..., 0] - 0.5) ** 2 / 1.0 + (theta[..., 1] + 0.2) ** 2 / 1.6
     density = np.exp(log_density - log_density.max())
     density /= density.sum()

@@ -111,8 +111,9 @@ def energy_checks(
 
 
 def bonus_of(formula: Formula, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Σφ, its gradient and the distance from a corner, for long histories of disjoint arms."""
-    data = formula.problem
+    """Σ w_s φ, its gradient and the distance from a corner, for long histories of disjoint arms."""
+    data, weights = formula.problem, formula.weights / formula.lam
+    assert not formula.linked
     spec, x = data.spec, data.contexts.astype(np.float64)
     theta = points.reshape(-1, spec.dim, spec.arms)
     values, gradients, distances = [], [], []
@@ -127,8 +128,8 @@ def bonus_of(formula: Formula, points: np.ndarray) -> tuple[np.ndarray, np.ndarr
             depth = formula.s * (formula.b - best)
             phi = formula.b - np.logaddexp(0.0, depth) / formula.s
             slope, gap = special.expit(depth), best - second
-        values.append(np.sum(phi))
-        gradients.append(x.T @ (slope[:, None] * np.eye(spec.arms)[arm]))
+        values.append(np.sum(weights * phi))
+        gradients.append(x.T @ ((weights * slope)[:, None] * np.eye(spec.arms)[arm]))
         distances.append(np.min(gap))
     return np.array(values), np.array(gradients).reshape(points.shape), np.array(distances)
 

@@ -257,7 +257,7 @@ def two_dimensional(shared: bool, bernoulli: bool) -> Problem:
 
 def bonus_agent(name: str, data: Problem, **values: Any) -> Thompson:
     """An agent with a bonus that moves and bends the target visibly."""
-    lam = 0.25 if data.spec.rewards == "bernoulli" else 0.4
+    lam = 1.0 if data.spec.rewards == "bernoulli" else 0.4
     return proof_agent(name, **({"lam": lam, "steps": 40} | values))
 
 

@@ -12,6 +12,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy import special
 
 from feelgood import AGENTS, Spec
 from feelgood.agents import grammar
@@ -26,6 +27,8 @@ from feelgood.targets.sums import Stats
 PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings)
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
 
+#: What is not said otherwise.
+PAPERS: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
 #: Temperature, weights and so on that are not 1, so that a factor left out shows.
 SETTINGS: dict[str, Any] = {
     "beta": 2.5,
@@ -92,9 +95,11 @@ def problem(spec: Spec, rounds: int) -> Problem:
 
 @dataclasses.dataclass(frozen=True)
 class Formula:
-    """L(θ) = Σ_s [η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a))] + ρ‖θ‖², in float64.
+    """L(θ) = Σ_s [η ℓ(f_θ(x_s, a_s), r_s) − λ_s φ(max_a f_θ(x_s, a))] + ρ‖θ‖², in float64.
 
-    φ(g) = min(b, g) for s = ∞, and b − softplus(s(b − g))/s otherwise.
+    φ(g) = min(b, g) for s = ∞, and b − softplus(s(b − g))/s otherwise. The f of the bonus is the
+    mean reward, 1/(1 + e^(−score)) for Bernoulli rewards, or with `on = "score"` the score.
+    λ_s is `lam`, or with `sqrt` that divided by √s, s counted from 1.
     """
 
     problem: Problem
@@ -103,6 +108,19 @@ class Formula:
     lam: float = 0.0
     b: float = 1000.0
     s: float = np.inf
+    on: str = "mean"
+    sqrt: bool = False
+
+    @property
+    def linked(self) -> bool:
+        """Whether the bonus sees the scores through the link."""
+        return self.on == "mean" and self.problem.spec.rewards == "bernoulli"
+
+    @property
+    def weights(self) -> np.ndarray:
+        """λ_s of every round."""
+        rounds = np.arange(1.0, self.problem.rounds + 1.0)
+        return self.lam * (rounds**-0.5 if self.sqrt else np.ones_like(rounds))
 
     def terms(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The data terms and the bonus terms of every round, for θ [points, parameters]."""
@@ -112,11 +130,13 @@ class Formula:
         r = data.rewards.astype(np.float64)
         loss = np.logaddexp(0.0, f) - r * f if spec.rewards == "bernoulli" else (f - r) ** 2
         g = scores.max(axis=2)
+        if self.linked:
+            g = special.expit(g)
         if np.isinf(self.s):
             phi = np.minimum(self.b, g)
         else:
             phi = self.b - np.logaddexp(0.0, self.s * (self.b - g)) / self.s
-        return self.eta * loss, self.lam * phi
+        return self.eta * loss, self.weights * phi
 
     def value(self, theta: np.ndarray) -> np.ndarray:
         """L at θ [..., parameters]."""
@@ -150,7 +170,7 @@ class Formula:
         reach = self._reach(theta)
         slope = np.ones_like(reach) if data.spec.rewards == "bernoulli" else 2.0 * reach
         loss = self.eta * np.sum(slope * np.linalg.norm(data.played, axis=1), axis=1)
-        bonus = self.lam * np.sum(np.linalg.norm(data.features, axis=2).max(axis=1))
+        bonus = np.sum(self.weights * np.linalg.norm(data.features, axis=2).max(axis=1))
         return loss + bonus + 2.0 * self.rho * np.abs(theta).max(axis=1)
 
     def _reach(self, theta: np.ndarray) -> np.ndarray:
@@ -161,8 +181,9 @@ class Formula:
     def corner_distance(self, theta: np.ndarray) -> np.ndarray:
         """How near θ [points, parameters] is to a corner of L, in units of the scores."""
         scores = np.sort(np.einsum("tap,np->nta", self.problem.features, theta), axis=2)
-        lead = scores[:, :, -1] - scores[:, :, -2]
-        cap = np.abs(scores[:, :, -1] - self.b) if np.isinf(self.s) else np.inf
+        best, lead = scores[:, :, -1], scores[:, :, -1] - scores[:, :, -2]
+        capped = special.expit(best) if self.linked else best
+        cap = np.abs(capped - self.b) if np.isinf(self.s) else np.inf
         return np.min(np.minimum(lead, cap), axis=1)
 
 
@@ -170,15 +191,21 @@ def formula_of(policy: Thompson, data: Problem, **fixed: float) -> Formula:
     """The energy that an agent with these settings has to sample."""
     values = {"eta": float(policy.eta), "rho": float(policy.rho)}
     if policy.bonus is not None:
-        names = ("lam", "b", "s") if hasattr(policy.bonus, "s") else ("lam", "b")
-        values |= {n: float(getattr(policy.bonus, n)) for n in names if n not in fixed}
+        bonus = policy.bonus
+        names = ("lam", "b", "s") if hasattr(bonus, "s") else ("lam", "b")
+        values |= {n: float(getattr(bonus, n)) for n in names if n not in fixed}
+        if bonus.lam_schedule == "prior-mass":
+            values["lam"] = np.sqrt(-2.0 * np.log(float(bonus.prior_mass)) / float(bonus.horizon))
+        form = {"on": bonus.bonus_on, "sqrt": bonus.lam_schedule == "sqrt"}
+        return Formula(data, **(values | fixed), **form)
     return Formula(data, **(values | fixed))
 
 
 def agent(name: str, **values: Any) -> Thompson:
-    """The agent of this name with those of the settings that it has."""
+    """The agent of this name with those of the settings that it has, in the paper's words."""
     entry = AGENTS[name]
-    policy = entry.build({n: v for n, v in values.items() if n in entry.settings})
+    given = {**PAPERS, **values}
+    policy = entry.build({n: v for n, v in given.items() if n in entry.settings})
     assert isinstance(policy, Thompson)
     return policy
 

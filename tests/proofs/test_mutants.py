@@ -26,19 +26,31 @@ from proofs.laws import (
 )
 from proofs.learned import chi_square_checks, scale_checks, student_checks
 from proofs.levels import Check, rejects, require
+from proofs.logistic_laws import (
+    gibbs_checks,
+    normal_checks,
+    variate_checks,
+    variational_checks,
+)
+from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
+from feelgood.agents import vits
+from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
+from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.lints import LinTS
+from feelgood.agents.pg_ts import PolyaGammaTS
 from feelgood.agents.ridge import ModelRidgePolicy
 from feelgood.numerics import chi_square as chi_square_module
+from feelgood.numerics import polya_gamma
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
 from feelgood.samplers.lmc import LMC
 from feelgood.samplers.mala import MALA
 from feelgood.samplers.svrg import SVRGLMC
 from feelgood.samplers.ulmc import ULMC
-from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+from feelgood.targets.bonus import Bonus, FeelGood, MeanBonus, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
@@ -72,8 +84,62 @@ def cache(name: str) -> list[Check]:
     return cache_checks(bonus_agent(name, data, b=0.5, steps=5), data, f"mutant, {name}")
 
 
+def linked(name: str) -> list[Check]:
+    """The energy where the bonus sees the scores through a link."""
+    data = problem(Spec(arms=3, dim=2, rewards="bernoulli"), 40)
+    policy = agent(name, **(SETTINGS | {"lam": 0.7}))
+    return energy_checks(policy, data, f"mutant, linked {name}", CAPS["sfg" in name])
+
+
+def linked_target(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=True)
+    return quadrature_checks(bonus_agent(name, data), data, f"mutant, linked {name}")
+
+
+def linked_stationary(name: str) -> list[Check]:
+    data = two_dimensional(shared=False, bernoulli=True)
+    return stationarity_checks(bonus_agent(name, data), data, f"mutant, linked {name}")
+
+
+def scheduled(name: str) -> list[Check]:
+    """The energy where every round has a weight of its own."""
+    data = problem(Spec(arms=3, dim=2), 40)
+    policy = agent(name, **(SETTINGS | {"lam": 0.7, "lam_schedule": "sqrt"}))
+    return energy_checks(policy, data, f"mutant, scheduled {name}", CAPS["sfg" in name])
+
+
 def batches(name: str) -> list[Check]:
     return svrg_sum_checks(name, shared=False, bernoulli=True)
+
+
+def widened(name: str) -> list[Check]:
+    return wide_checks(name, "disjoint", variance=2.0)
+
+
+def slopes(name: str) -> list[Check]:
+    assert name == "evill"
+    return slope_checks("shared, Bernoulli", rounds=40, temperature=1.0)
+
+
+def members(name: str) -> list[Check]:
+    assert name == "ensemble++"
+    return member_checks("disjoint", members=3)
+
+
+def variates(name: str) -> list[Check]:
+    return variate_checks(2.0, f"mutant, {name}")
+
+
+def gibbs(name: str) -> list[Check]:
+    return gibbs_checks(f"mutant, {name}", shared=True)
+
+
+def laplace(name: str) -> list[Check]:
+    return normal_checks(two_dimensional(shared=False, bernoulli=True), f"mutant, {name}")
+
+
+def variational(name: str) -> list[Check]:
+    return variational_checks(shared=False, told={}, label=f"mutant, {name}")
 
 
 @functools.cache
@@ -197,6 +263,62 @@ MUTANTS = (
         ((energy, "sfglmcts"),),
     ),
     Mutant(
+        "the bonus on the score where rewards have a link",
+        sys.modules["feelgood.agents.thompson"],
+        "on_scores",
+        "MeanBonus(inner=bonus) if linked else bonus",
+        "bonus",
+        ((linked, "fglmcts"), (linked, "sfglmcts"), (linked_target, "fgmalats")),
+    ),
+    Mutant(
+        "another link, the normal distribution function",
+        MeanBonus,
+        "phi",
+        "jax.nn.sigmoid(best)",
+        "jax.scipy.stats.norm.cdf(best)",
+        ((linked, "fglmcts"), (linked_target, "fgmalats")),
+    ),
+    Mutant(
+        "link left out of the bonus gradient",
+        MeanBonus,
+        "slope",
+        " * mean * jax.nn.sigmoid(-best)",
+        "",
+        ((linked, "fglmcts"), (linked_stationary, "fglmcts")),
+    ),
+    Mutant(
+        "cap before the link, in the value",
+        MeanBonus,
+        "phi",
+        "self.inner.phi(jax.nn.sigmoid(best))",
+        "jax.nn.sigmoid(self.inner.phi(best))",
+        ((linked, "fglmcts"), (linked, "sfglmcts"), (linked_target, "fgmalats")),
+    ),
+    Mutant(
+        "cap before the link, in the gradient",
+        MeanBonus,
+        "slope",
+        "self.inner.slope(mean)",
+        "self.inner.slope(best)",
+        ((linked, "fglmcts"), (linked, "sfglmcts"), (linked_stationary, "fglmcts")),
+    ),
+    Mutant(
+        "today's λ in all rounds",
+        Bonus,
+        "weighed",
+        "numbers + 1.0",
+        "numbers.max() + 1.0",
+        ((scheduled, "fglmcts"), (scheduled, "sfglmcts")),
+    ),
+    Mutant(
+        "the rounds of a schedule counted from 2",
+        Bonus,
+        "weighed",
+        "numbers + 1.0",
+        "numbers + 2.0",
+        ((scheduled, "fglmcts"),),
+    ),
+    Mutant(
         "SVRG batch not scaled by n/B",
         sys.modules["feelgood.targets.energy"],
         "random_batch",
@@ -254,6 +376,64 @@ MUTANTS = (
         "_renew(chain, target)",
         "chain",
         ((cache, "svrglmcts"),),
+    ),
+    Mutant(
+        "random slope left out",
+        sys.modules["feelgood.targets.logistic_fit"],
+        "descend",
+        "gradient = gradient + pull",
+        "pass",
+        ((slopes, "evill"),),
+    ),
+    Mutant(
+        "prior of an ensemble without a spread",
+        EnsemblePlusPlus,
+        "draw",
+        "jnp.sqrt(ratio) * state.start + state.seen",
+        "state.seen",
+        ((members, "ensemble++"),),
+    ),
+    Mutant(
+        "rewards of an ensemble without noise",
+        EnsemblePlusPlus,
+        "draw",
+        "noise[self.members :] / jnp.sqrt(1.0 * self.members)",
+        "0.0 * noise[self.members :]",
+        ((members, "ensemble++"),),
+        quick=0,
+    ),
+    Mutant(
+        "Pólya–Gamma candidates taken without their tilt",
+        polya_gamma,
+        "_candidate",
+        "jnp.exp(-0.5 * z * z * x)",
+        "1.0",
+        ((variates, "pg-ts"), (gibbs, "pg-ts")),
+    ),
+    Mutant(
+        "Gibbs steps that take r for r − ½",
+        PolyaGammaTS,
+        "refit",
+        "(reward - 0.5) * x",
+        "reward * x",
+        ((gibbs, "pg-ts"),),
+    ),
+    Mutant(
+        "Laplace draws without the temperature",
+        LaplaceTS,
+        "draw",
+        "variance * self.widening(state.spec)",
+        "variance",
+        ((laplace, "laplace-ts"), (widened, "lints-inflated")),
+        quick=2,
+    ),
+    Mutant(
+        "a flow of covariances without its entropy's factor",
+        vits,
+        "flow",
+        "h * (curvature - precision)",
+        "h * (curvature - 0.9 * precision)",
+        ((variational, "vits"),),
     ),
     Mutant(
         "noise of every draw its mean and not a draw",

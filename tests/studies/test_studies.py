@@ -128,6 +128,17 @@ MALFORMED = {
         'testbeds = ["linear-20"]\n[agents.lints]\neta = [1, 0x' + "f" * 9000 + "]\n",
         "key 'agents.lints.eta': a whole number is too large",
     ),
+    "tune-unknown": (GOOD + "[tune]\nbudgt = 3\n", "unknown key 'tune.budgt': did you mean 'bud"),
+    "tune-number": (GOOD + "tune = 3\n", "key 'tune' = 3 is not allowed: use a table with"),
+    "tune-budget": (GOOD + "[tune]\nbudget = 0\n", "budget = 0 is not allowed"),
+    "tune-text": (GOOD + '[tune]\nbudget = "8"\n', "key 'tune.budget' = '8' is not allowed"),
+    "tune-seeds": (GOOD + "[tune]\nseeds = 0\n", "seeds of the search = 0 is not allowed"),
+    "tune-rounds": (GOOD + "[tune]\nrounds = 0\n", "rounds = 0 is not allowed"),
+    "tune-held-out": (
+        GOOD + 'seeds = "999999:1000001"\n[tune]\n',
+        "seed 1000000 is held out for tuning: compare on seeds below 1,000,000",
+    ),
+    "tune-table": ('table = "main"\n[tune]\n', "key 'tune': a table of the paper has its own"),
     "too-deep": (DEEP, "nested too deeply"),
     "too-large": ("#" * 2_000_000, "bytes are too many"),
 }

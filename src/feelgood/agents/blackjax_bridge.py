@@ -25,7 +25,7 @@ from feelgood.core.settings import setting, settings_of
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets import models
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import FeelGood, on_scores, weighted_bonus
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Rows
@@ -115,7 +115,9 @@ class BlackjaxThompson(GibbsPolicy):
 
     def _energy(self, spec: Spec, law: Coefficients) -> Energy:
         likelihood = loss_for(self.likelihood, spec)
-        bonus = None if self.bonus is None else FullPass(bonus=self.bonus, spec=spec)
+        bonus = None
+        if self.bonus is not None:
+            bonus = FullPass(bonus=on_scores(self.bonus, likelihood), spec=spec)
         return Energy(eta=law.eta, rho=law.rho, bonus=bonus, likelihood=likelihood, spec=spec)
 
     def hints(self, spec: Spec) -> Hints:
@@ -227,7 +229,7 @@ def _parse(name: str) -> Entry[Policy] | None:
 
     def make(values: Mapping[str, Any]) -> Policy:
         own = {k: v for k, v in values.items() if k not in bonus_rules}
-        bonus = FeelGood(lam=values["lam"], b=values["b"]) if values["lam"] > 0 else None
+        bonus = weighted_bonus(FeelGood, values)
         return BlackjaxThompson(kernel=kernel, bonus=bonus, **own)
 
     return Entry(

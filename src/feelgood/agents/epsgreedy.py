@@ -51,7 +51,9 @@ class EpsGreedy(RidgePolicy):
     The estimate is V⁻¹b with V = ρI + Σ x xᵀ, b = Σ r x; ε is constant or decays as ε/√t.
     """
 
-    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    epsilon: Number = setting(
+        0.1, "probability ε of a uniform arm", low=0.0, high=1.0, tune=(1e-3, 0.5)
+    )
     decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
     def choose(
@@ -89,7 +91,9 @@ class TabularEpsGreedy(Policy):
     there with ε_t = ε/√t.
     """
 
-    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    epsilon: Number = setting(
+        0.1, "probability ε of a uniform arm", low=0.0, high=1.0, tune=(1e-3, 0.5)
+    )
     decay: str = setting("sqrt", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
     def init(self, key: AnyKey, spec: Spec) -> Table:

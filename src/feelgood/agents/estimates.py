@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
-from feelgood.agents.model_settings import ModelPolicy
+from feelgood.agents.model_settings import BeliefPolicy, ModelPolicy
 from feelgood.agents.ridge import Learned, RidgeAgent, RidgeState
 from feelgood.core.policy import Hints, Report
 from feelgood.core.settings import setting
@@ -39,9 +39,10 @@ class NormalEstimate(NamedTuple):
 
 
 class FittedState(eqx.Module):
-    """The mode of the logistic model's posterior, and the rounds that it is found from."""
+    """What is known of a logistic model's posterior, and the rounds that it is known from."""
 
-    fit: Fit
+    #: The posterior's mode, unless an agent follows something else; see `EstimatePolicy.refit`.
+    fit: Any
     rows: Rows
     count: Int[Array, ""]
     #: The latest draw of θ; None for agents that draw none.
@@ -54,7 +55,7 @@ class FittedState(eqx.Module):
 EstimateState = RidgeState | FittedState
 
 
-class EstimatePolicy(ModelPolicy, RidgeAgent):
+class EstimateAgent(BeliefPolicy, RidgeAgent):
     """An agent that acts on θ̂, the mode of its model's posterior, and on the precision there.
 
     Squared loss: θ ~ N(V⁻¹b, σ²V⁻¹), exact (`feelgood.agents.ridge`); a learned σ² is the scale of
@@ -87,22 +88,33 @@ class EstimatePolicy(ModelPolicy, RidgeAgent):
         scores = models.scores(state.spec, self.estimate(state).mean, context)
         return jax.nn.sigmoid(scores) if isinstance(state, FittedState) else scores
 
+    def first_fit(self, spec: Spec, precision: Number) -> Any:
+        """What is followed of a logistic posterior, before any data."""
+        return Fit.empty(spec, precision)
+
+    def refit(
+        self,
+        state: FittedState,
+        x: Float[Array, "dim *lanes"],
+        block: Float[Array, "blocks *lanes"],
+        reward: Value,
+        anew: Bool[Array, "*lanes"],
+    ) -> Any:
+        """What is followed of a logistic posterior, after one more round (x, block, reward).
+
+        `state` has the round and the new prior, but not yet the new fit. `anew`: the prior has
+        changed, or the data have grown by some 20 %.
+        """
+        del reward
+        fit = state.fit.add(x, block)
+        return logistic_fit.follow(state.rows, self.precision(state), fit, anew)
+
     def precision(self, state: FittedState) -> Number:
         """1/s² of the logistic model."""
         if state.learned is not None:
             return 1.0 / state.learned.scales.prior
         assert self.prior is not None
         return 1.0 / self.prior**2
-
-    def linear_target(self, spec: Spec) -> LinearTarget | None:
-        """The posterior, tempered, as a law of the parameters; None while it is learned."""
-        if self.scale_model() is not None:
-            return None
-        assert self.noise is not None and self.prior is not None
-        beta, loss = 1.0 / float(self.temperature), loss_for(self.likelihood, spec)
-        weight = 2.0 if loss == "bernoulli" else 1.0 / float(self.noise) ** 2
-        prior = 1.0 / float(self.prior) ** 2
-        return LinearTarget(weight=beta * weight, prior=beta * prior, loss=loss, beta=beta)
 
     # ---- the policy ---------------------------------------------------------------------
 
@@ -118,14 +130,14 @@ class EstimatePolicy(ModelPolicy, RidgeAgent):
         if model is not None:
             learned = Learned(model.init(spec), Stats.empty(spec))
         state = FittedState(
-            fit=Fit.empty(spec, jnp.ones(())),
+            fit=None,
             rows=Rows.empty(spec, all_arms=False, played=True),
             count=jnp.zeros((), jnp.int32),
             theta=None,
             learned=learned,
             spec=spec,
         )
-        return dataclasses.replace(state, fit=Fit.empty(spec, self.precision(state)))
+        return dataclasses.replace(state, fit=self.first_fit(spec, self.precision(state)))
 
     def reserve(self, state: EstimateState, rounds: int) -> EstimateState:
         if isinstance(state, RidgeState):
@@ -150,11 +162,11 @@ class EstimatePolicy(ModelPolicy, RidgeAgent):
             stats = learned.stats.add(x, block, seen)
             scales, renewed = model.learn(learned.scales, stats, count, seen)
             learned, anew = Learned(scales, stats), anew | renewed
-        rows, fit = state.rows.add(context, x, arm, reward), state.fit.add(x, block)
+        rows = state.rows.add(context, x, arm, reward)
         state = dataclasses.replace(state, rows=rows, count=count, learned=learned)
-        fit = logistic_fit.follow(rows, self.precision(state), fit, anew)
-        fit = fit._replace(theta=unless_lost(fit.theta, count, rows.capacity))
-        return dataclasses.replace(state, fit=fit)
+        fit = self.refit(state, x, block, reward, anew)
+        theta = unless_lost(fit.theta, count, rows.capacity)
+        return dataclasses.replace(state, fit=fit._replace(theta=theta))
 
     def report(self, state: EstimateState) -> Report:
         """Not finite once a context or a reward was not."""
@@ -168,3 +180,22 @@ class EstimatePolicy(ModelPolicy, RidgeAgent):
             grows=not self.squared(spec),
             matched=lambda noise, precision: {"noise": noise, "prior": precision**-0.5},
         )
+
+
+class EstimatePolicy(ModelPolicy, EstimateAgent):
+    """The same for an agent that draws parameters from that law, tempered."""
+
+    def widening(self, spec: Spec) -> Number:
+        """The factor of the law's variance: the temperature."""
+        del spec
+        return self.temperature
+
+    def linear_target(self, spec: Spec) -> LinearTarget | None:
+        """The posterior, tempered, as a law of the parameters; None while it is learned."""
+        if self.scale_model() is not None:
+            return None
+        assert self.noise is not None and self.prior is not None
+        beta, loss = 1.0 / float(self.widening(spec)), loss_for(self.likelihood, spec)
+        weight = 2.0 if loss == "bernoulli" else 1.0 / float(self.noise) ** 2
+        prior = 1.0 / float(self.prior) ** 2
+        return LinearTarget(weight=beta * weight, prior=beta * prior, loss=loss, beta=beta)

@@ -18,7 +18,7 @@ from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, settings_of
 from feelgood.samplers import KERNELS, Kernel
 from feelgood.samplers.blocks import VARIANTS
-from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
+from feelgood.targets.bonus import FeelGood, SmoothedFeelGood, weighted_bonus
 
 BONUSES: dict[str, tuple[type[FeelGood] | None, str]] = {
     "": (None, ""),
@@ -72,15 +72,14 @@ def compose(
     preconditioned: bool,
     values: Mapping[str, Any],
 ) -> Thompson:
-    """The agent with these parts and settings. A bonus of weight 0 is no bonus, at no cost."""
+    """The agent with these parts and settings."""
 
     def pick(component: type) -> dict[str, Any]:
         return {name: values[name] for name in settings_of(component) if name in values}
 
-    weighted = bonus is not None and values["lam"] > 0
     return Thompson(
         kernel=kernel(**pick(kernel)),
-        bonus=bonus(**pick(bonus)) if bonus is not None and weighted else None,
+        bonus=None if bonus is None else weighted_bonus(bonus, values),
         preconditioned=preconditioned,
         **pick(Thompson),
     )

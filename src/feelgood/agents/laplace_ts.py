@@ -14,7 +14,7 @@ from feelgood.numerics.keys import AnyKey
 from feelgood.targets import models
 
 
-@AGENTS.register("laplace-ts")
+@AGENTS.register("laplace-ts", family="Thompson sampling from a formula")
 class LaplaceTS(EstimatePolicy):
     """Thompson sampling with Laplace's approximation of a logistic model's posterior.
 
@@ -36,7 +36,7 @@ class LaplaceTS(EstimatePolicy):
 
     def draw(self, noise: Float[Array, "normals *lanes"], state: EstimateState) -> EstimateState:
         mean, lower, variance = self.estimate(state)
-        normal = jnp.sqrt(variance * self.temperature) * noise.reshape(mean.shape)
+        normal = jnp.sqrt(variance * self.widening(state.spec)) * noise.reshape(mean.shape)
         return dataclasses.replace(state, theta=mean + lanes.solve_upper(lower, normal))
 
     def choose(

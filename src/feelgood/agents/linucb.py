@@ -22,7 +22,9 @@ class LinUCB(RidgePolicy):
     recommendation", WWW 2010.
     """
 
-    alpha: Number = setting(1.0, "width α of the confidence bound", low=0.0, high=1e9)
+    alpha: Number = setting(
+        1.0, "width α of the confidence bound", low=0.0, high=1e9, tune=(0.01, 10.0)
+    )
 
     def needs(self, spec: Spec) -> Needs:
         del spec

@@ -14,11 +14,10 @@ from feelgood.core.spec import Number
 from feelgood.targets.scales import ScaleModel
 
 
-class ModelPolicy(Policy):
+class BeliefPolicy(Policy):
     """An agent with the model r = x·θ + N(0, noise²), θ ~ N(0, prior² I).
 
-    With `temperature` 1 it draws from the posterior of this model, where "learned" noise and prior
-    are estimated on the way (`feelgood.targets.scales`).
+    "learned" noise and prior are estimated on the way (`feelgood.targets.scales`).
     """
 
     #: The settings of the paper's vocabulary.
@@ -37,9 +36,6 @@ class ModelPolicy(Policy):
         above=0.0,
         high=1e9,
         open_word="learned",
-    )
-    temperature: Number = setting(
-        1.0, "temperature: 1 draws from the posterior, less is greedier", above=0.0, high=1e9
     )
 
     def __check_init__(self) -> None:
@@ -66,6 +62,18 @@ class ModelPolicy(Policy):
     def in_papers_words(self) -> bool:
         """Whether a setting of the paper's vocabulary is given."""
         return any(getattr(self, name, None) is not None for name in self.papers)
+
+
+class ModelPolicy(BeliefPolicy):
+    """The same for an agent that draws parameters: from the posterior at `temperature` 1."""
+
+    temperature: Number = setting(
+        1.0,
+        "temperature: 1 draws from the posterior, less is greedier",
+        above=0.0,
+        high=1e9,
+        tune=(0.01, 10.0),
+    )
 
 
 def _shown(value: Number | None) -> object:

@@ -15,7 +15,7 @@ from feelgood.core.settings import setting, settings_of
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import FeelGood, weighted_bonus
 from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.network_energy import NetworkEnergy
 from feelgood.targets.networks import Network, layers_setting, parse_layers
@@ -127,14 +127,16 @@ class TrainedState(eqx.Module):
 class TrainedAgent(NeuralPolicy):
     """An agent whose network minimises the mean loss by stochastic gradient descent.
 
-    Every `update_every` rounds: `updates` steps θ ← θ − lr (∇ mean[ℓ − λ φ(max_a f)] + (w/t) θ)
+    Every `update_every` rounds: `updates` steps θ ← θ − lr (∇ mean[ℓ − λ_s φ(max_a f)] + (w/t) θ)
     with weight decay w, each on a fresh batch. The bonus is that of the feel-good agents, absent in
     the others.
     """
 
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
 
-    lr: Number = setting(0.05, "learning rate of the network", above=0.0, high=1e6)
+    lr: Number = setting(
+        0.05, "learning rate of the network", above=0.0, high=1e6, tune=(5e-3, 0.5)
+    )
 
     @abstractmethod
     def weight_decay(self, state: TrainedState) -> Number:
@@ -228,11 +230,8 @@ def with_bonus(
     own, more = settings_of(agent), settings_of(bonus)
 
     def make(values: Mapping[str, Any]) -> Policy:
-        weighted = values["lam"] > 0
-        return agent(
-            bonus=bonus(**{key: values[key] for key in more}) if weighted else None,
-            **{key: values[key] for key in own},
-        )
+        chosen = {key: values[key] for key in own}
+        return agent(bonus=weighted_bonus(bonus, values), **chosen)
 
     entry = Entry(name=name, doc=doc, settings={**own, **more}, make=make)
     return Family(name, doc, {name: entry}.get, (name,), defined=agent, family="Networks")

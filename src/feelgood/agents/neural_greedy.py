@@ -14,7 +14,9 @@ from feelgood.numerics.keys import AnyKey
 class NeuralEpsGreedy(TrainedPolicy):
     """The best arm of a network, and with probability ε a uniform one."""
 
-    epsilon: Number = setting(0.1, "probability ε of a uniform arm", low=0.0, high=1.0)
+    epsilon: Number = setting(
+        0.1, "probability ε of a uniform arm", low=0.0, high=1.0, tune=(1e-3, 0.5)
+    )
     decay: str = setting("none", "how ε falls: constant, or ε/√t", choices=DECAYS)
 
     def choose(

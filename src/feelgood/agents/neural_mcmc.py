@@ -24,7 +24,7 @@ from feelgood.core.spec import Number, Spec
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.samplers import KERNELS, Kernel
 from feelgood.samplers.blocks import RoundInfo, Tuning, run_steps
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import FeelGood, weighted_bonus
 from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.network_noise import NetworkNoise
 from feelgood.targets.replay import Replay
@@ -65,7 +65,9 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
 
     usual: ClassVar[dict[str, float]] = {"beta": 30.0, "eta": 1.0, "rho": 0.1}
 
-    lr: Number = setting(0.05, "step size, in the units of the schedule", above=0.0, high=1e6)
+    lr: Number = setting(
+        0.05, "step size, in the units of the schedule", above=0.0, high=1e6, tune=(5e-3, 0.5)
+    )
     schedule: str = setting(
         "decay", "the step size falls as data come, or stays", choices=_SCHEDULES
     )
@@ -191,19 +193,18 @@ def neural_settings(kernel: type[Kernel], bonus: type[FeelGood] | None) -> dict[
 def _compose(
     kernel: type[Kernel], bonus: type[FeelGood] | None, values: Mapping[str, Any]
 ) -> NeuralThompson:
-    """The agent with these parts and settings. A bonus of weight 0 is no bonus, at no cost."""
+    """The agent with these parts and settings."""
 
     def pick(component: type) -> dict[str, Any]:
         return {name: values[name] for name in settings_of(component) if name in values}
 
-    weighted = bonus is not None and values["lam"] > 0
     own = pick(NeuralThompson)
     inner = kernel(**pick(kernel))
     if inner.batch_rounds > 0:  # the batch is the kernel's
         own["batch"] = 0
     return NeuralThompson(
         kernel=inner,
-        bonus=bonus(**pick(bonus)) if bonus is not None and weighted else None,
+        bonus=None if bonus is None else weighted_bonus(bonus, values),
         **own,
     )
 

@@ -22,7 +22,7 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
 from feelgood.targets.history import Rows
@@ -122,7 +122,8 @@ class Thompson(GibbsPolicy):
         if self.bonus is None:
             return None
         batch = 0 if self.bonus_gradient == "exact" else self.bonus_batch
-        return evaluator_for(self.bonus, spec, short_moves=self._short_moves(), batch=batch)
+        bonus = on_scores(self.bonus, loss_for(self.likelihood, spec))
+        return evaluator_for(bonus, spec, short_moves=self._short_moves(), batch=batch)
 
     def _short_moves(self) -> bool:
         """Whether a step moves the chain by much less than the posterior is wide."""
@@ -307,7 +308,7 @@ class Thompson(GibbsPolicy):
         everything = FullPass(bonus=evaluator.bonus, spec=energy.spec)
         no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
         _, gradient, _ = everything.evaluate((), rows, mode.theta, no_uniforms)
-        frozen = evaluator.bonus.lam * gradient
+        frozen = evaluator.bonus.strength * gradient
         # One Newton step from the old point. It ends at the minimum but for the rounding errors of
         # the root, which the next round's step corrects.
         stats = state.data.stats

@@ -122,8 +122,8 @@ def run_each(
 
     All input is checked at the call, before anything runs.
     """
-    given = _settings_by_owner(testbed, settings)
-    name, built, own = build_testbed(testbed, given.pop("testbed"))
+    of_testbed, given = _settings_by_owner(testbed, settings)
+    name, built, own = build_testbed(testbed, of_testbed)
     horizon = parse_rounds(built.rounds if rounds is None else rounds)
     problem = _Problem(name, built, own, horizon, parse_seeds(seeds))
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
@@ -138,26 +138,34 @@ def run_each(
     return _run_groups(problem, groups, watches, progress)
 
 
-def _settings_by_owner(testbed: Any, settings: Any) -> dict[str, dict[str, Any]]:
-    """Settings by agent; those of the testbed, given under either name, under `"testbed"`."""
-    given = {
-        owner: parse_settings(f"settings of {shown(owner, 40)}", values)
-        for owner, values in parse_settings("settings", settings).items()
-    }
-    of_testbed = given.setdefault("testbed", {})
-    if isinstance(testbed, str) and testbed != "testbed":
-        for key, value in given.pop(testbed, {}).items():
+def _settings_by_owner(
+    testbed: Any, settings: Any
+) -> tuple[dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Settings of the testbed, given under either name, and those of each agent."""
+    given = parse_settings("settings", settings)
+    of_testbed: dict[str, Any] = {}
+    names = ["testbed", testbed] if isinstance(testbed, str) else ["testbed"]
+    for owner in dict.fromkeys(names):
+        for key, value in _parsed(owner, given.pop(owner, None)).items():
             if key in of_testbed:
                 raise FeelgoodError(
                     f"testbed.{key} and {testbed}.{key} are both given: leave one out."
                 )
             of_testbed[key] = value
-    return given
+    tables = {
+        owner: values if isinstance(values, list) and values else [values]
+        for owner, values in given.items()
+    }
+    return of_testbed, {o: [_parsed(o, one) for one in own] for o, own in tables.items()}
+
+
+def _parsed(owner: str, values: Any) -> dict[str, Any]:
+    return parse_settings(f"settings of {shown(owner, 40)}", values)
 
 
 def _variants(
     named: list[tuple[str, str | Policy]],
-    given: Mapping[str, SettingValues],
+    given: Mapping[str, Sequence[SettingValues]],
     preset: str | Any | None,
     problem: _Problem,
 ) -> list[Variant]:
@@ -174,10 +182,11 @@ def _variants(
         preset_settings(parse_name("preset", preset), "lints", *where)
     variants: list[Variant] = []
     for label, agent in named:
-        values = given.get(label, {})
-        if isinstance(agent, str):
-            values = with_preset(preset, agent, values, *where)
-        variants += make_variants(agent, values, label)
+        for own in given.get(label, [{}]):
+            values = own
+            if isinstance(agent, str):
+                values = with_preset(preset, agent, own, *where)
+            variants += make_variants(agent, values, label)
     return variants
 
 
@@ -291,7 +300,8 @@ def run(
     - `seeds`: `N` for 0 … N − 1, `"A:B"`, or a list or array of them. Every agent meets the
       same contexts and the same noise for a seed, so differences between agents are paired.
     - `settings`: `{"agent": {"key": value}}`; a list or array of values is a sweep, run as one
-      program where the setting is a number. `{"testbed": {...}}` sets the testbed's.
+      program where the setting is a number. Settings that make no grid are a list of dictionaries,
+      `{"agent": [{...}, {...}]}`. `{"testbed": {...}}` sets the testbed's.
     - `preset`: `"paper"` for the paper's settings of these agents on this testbed; `settings`
       given by hand win over it.
     - `posterior_every`: compare every agent's draws with its exact posterior every so many rounds.

@@ -10,6 +10,7 @@ from feelgood.cli import (  # noqa: F401
     reproduce,
     run,
     study,
+    tune,
 )
 from feelgood.cli.app import app
 

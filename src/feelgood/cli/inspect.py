@@ -67,7 +67,8 @@ def list_command(
 
 def _print_settings(entry: "Entry[Any]", out: Console, indent: int) -> None:
     for key, rule in entry.settings.items():
-        line = f"{key} = {rule.default}  ({rule.describe()})  {rule.doc}"
+        tuned = f"; tuned from {rule.tune[0]:g} to {rule.tune[1]:g}" if rule.tune else ""
+        line = f"{key} = {rule.default}  ({rule.describe()}{tuned})  {rule.doc}"
         out.print(" " * indent + line, markup=False)
 
 

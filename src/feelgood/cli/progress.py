@@ -68,6 +68,8 @@ class _Bars:
     def planned(self, batches: Sequence[CellBatch], done: int, cells: int) -> None:
         total = sum(batch.chain_rounds for batch in batches)
         text = f"study, {done} of {cells} cells done before"
+        if self.overall is not None:  # an earlier part of the study
+            self.bars.remove_task(self.overall)
         self.overall = self.bars.add_task(text, total=total)
 
     def started(self, batch: CellBatch) -> None:
@@ -129,7 +131,10 @@ class _Lines:
         )
 
     def planned(self, batches: Sequence[CellBatch], done: int, cells: int) -> None:
+        """A part of a study begins: what is counted starts again."""
         self.total, self.batches = sum(batch.chain_rounds for batch in batches), len(batches)
+        self.played = self.ended = self.lost_for_good = 0
+        self.began = time.monotonic()
         self.console.print(
             f"{done} of {cells} cells are done; {len(batches)} batches, "
             f"{self.total:,} rounds to play",

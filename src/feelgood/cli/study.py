@@ -14,7 +14,8 @@ from feelgood.cli.output import WIDTH_OF_FILES, prepare_output, write_atomically
 from feelgood.core.errors import FeelgoodError
 
 if TYPE_CHECKING:
-    from feelgood.studies import Store, Study, StudyOutcome
+    from feelgood.studies import Store, Study, StudyOutcome, TunedStudy
+    from feelgood.studies.planning import StudyPart
 
 study = typer.Typer(no_args_is_help=True, help="Run, show and export studies.")
 app.add_typer(study, name="study")
@@ -57,7 +58,7 @@ def view() -> Console:
     return out
 
 
-def run_watched(study: "Study", store: "Store", **options: Any) -> "StudyOutcome":
+def run_watched(study: "Study | TunedStudy", store: "Store", **options: Any) -> "StudyOutcome":
     """`run_study` with its progress on the terminal; interrupted, it says so and ends with 130."""
     from feelgood.cli.progress import study_watcher
     from feelgood.studies import run_study
@@ -105,7 +106,7 @@ def study_run_command(
     given = read_study(file, posterior_every)
     place = Store(store or given.store, notify=note)
     outcome = run_watched(
-        given.study,
+        given.plan,
         place,
         engine=engine,
         workers=workers,
@@ -113,9 +114,13 @@ def study_run_command(
         checkpoint_every=checkpoint_every,
     )
     out = view()
-    results = place.results(given.study.cells)
-    for testbed in dict.fromkeys(r.testbed for r in results):
-        out.print(result_table([r for r in results if r.testbed == testbed]))
+    for part in given.plan.parts(place.path):
+        if part.table is not None:
+            out.print(f"search: {part.table}", markup=False, soft_wrap=True)
+            continue
+        results = place.results(part.study.cells)
+        for testbed in dict.fromkeys(r.testbed for r in results):
+            out.print(result_table([r for r in results if r.testbed == testbed]))
     out.print(f"results: {place.path}", markup=False, soft_wrap=True)
     check_outcome(outcome)
 
@@ -125,29 +130,38 @@ def study_show_command(
     file: FileArgument, store: StoreOption = None, posterior_every: PosteriorOption = None
 ) -> None:
     """What is done, running and missing, and how long the rest will take."""
-    from feelgood.core.atomic import reading
-    from feelgood.core.numbers import duration
-    from feelgood.engine.device import usable_cores
-    from feelgood.studies import Store, read_study
-    from feelgood.studies.status import status
+    from feelgood.studies import read_study
 
     use_no_accelerator()
     given = read_study(file, posterior_every)
-    place = store or given.store
     out = view()
-    with reading(place):
-        begun = place.exists()
+    parts = given.plan.parts(store or given.store)
+    for part in parts:
+        _show_part(part, out)
+    if parts[-1].table is not None:
+        out.print("The comparison is planned agent by agent as its search ends.", markup=False)
+
+
+def _show_part(part: "StudyPart", out: Console) -> None:
+    """The cells of a part, agent by agent."""
+    from feelgood.core.atomic import reading
+    from feelgood.core.numbers import duration
+    from feelgood.engine.device import usable_cores
+    from feelgood.studies import Store
+    from feelgood.studies.status import status
+
+    study = part.study
+    with reading(part.folder):
+        begun = part.folder.exists()
     if not begun:
-        out.print(
-            f"{given.study.name}: {len(given.study.cells)} cells, none run yet.", markup=False
-        )
+        out.print(f"{study.name}: {len(study.cells)} cells, none run yet.", markup=False)
         return
-    table = Table(title=f"{given.study.name}: cells of up to 10 seeds")
+    table = Table(title=f"{study.name}: cells of up to 10 seeds")
     for column in ("testbed", "agent"):
         table.add_column(column)
     for column in ("done", "running", "missing", "left, one worker"):
         table.add_column(column, justify="right")
-    lines = list(status(given.study, Store(place, create=False, notify=note)))
+    lines = list(status(study, Store(part.folder, create=False, notify=note)))
     for line in lines:
         left = "unknown" if line.left_s is None else duration(line.left_s) if line.left_s else ""
         table.add_row(
@@ -158,7 +172,7 @@ def study_show_command(
     unknown = len(lines) - len(known)
     rest = sum(known) / usable_cores()
     out.print(
-        f"{sum(line.done for line in lines)} of {len(given.study.cells)} cells done; about "
+        f"{sum(line.done for line in lines)} of {len(study.cells)} cells done; about "
         f"{duration(rest)} left on {usable_cores()} cores"
         + (f", and {unknown} agents that were never timed here" if unknown else ""),
         markup=False,
@@ -174,7 +188,10 @@ def study_export_command(
     posterior_every: PosteriorOption = None,
     force: ForceFileOption = False,
 ) -> None:
-    """Write all finished cells of a study as one file, one row per seed."""
+    """Write all finished cells of a study as one file, one row per seed.
+
+    Of a tuned study these are the comparison's.
+    """
     from feelgood.studies import Store, read_study
     from feelgood.studies.export import EXPORT_FORMATS, write_table
 
@@ -182,9 +199,10 @@ def study_export_command(
         raise FeelgoodError(f"unknown format '{format_}': use {', '.join(EXPORT_FORMATS)}.")
     use_no_accelerator()
     given = read_study(file, posterior_every)
-    target = out or Path(f"{given.study.name}.{format_}")
+    target = out or Path(f"{given.plan.name}.{format_}")
     place = Store(store or given.store, create=False, notify=note)
-    table = place.table(given.study.cells)
+    last = given.plan.parts(place.path)[-1]
+    table = place.table(last.study.cells)
     if not table.num_rows:
         raise FeelgoodError(f"{place.path} has no finished cell of this study: run it first.")
     prepare_output([target], force)

@@ -41,6 +41,20 @@ class Setting:
     form: tuple[str, str] | None = None
     #: For a number: the word that leaves it open, such as "learned".
     open_word: str | None = None
+    #: The range that a search tries, evenly in the logarithm; None: it is not searched.
+    tune: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.tune is None:
+            return
+        low, high = self.tune
+        if self.static or self.kind is not float or not 0.0 < low < high:
+            raise FeelgoodError(
+                f"tune = {shown(self.tune)} is not allowed: use two numbers, 0 < low < high, for a "
+                "setting that is a number and shapes no program."
+            )
+        for end in self.tune:
+            self.check("", "tune", end)
 
     @property
     def kind(self) -> type:
@@ -138,14 +152,16 @@ def setting(
     static: bool | None = None,
     form: tuple[str, str] | None = None,
     open_word: str | None = None,
+    tune: tuple[float, float] | None = None,
 ) -> Any:
     """Declare a field of an `eqx.Module` as a setting.
 
     `low` and `high` are inclusive bounds, `above` an exclusive one; `form` is the pattern of a
     text and the same in words. `open_word` is a word that a number setting takes too: the field is
-    then None, and the program another one than with a number. Whole numbers, truth values, texts
-    and choices are static unless told otherwise: they shape the compiled program. A value that is
-    not allowed is refused when an object is made.
+    then None, and the program another one than with a number. `tune` is the range that
+    `feelgood.tune` searches, evenly in the logarithm; without it the setting is not searched. Whole
+    numbers, truth values, texts and choices are static unless told otherwise: they shape the
+    compiled program. A value that is not allowed is refused when an object is made.
 
     **Example:**
 
@@ -157,7 +173,7 @@ and at most 1e+09.
     """
     if static is None:
         static = not isinstance(default, float) and open_word is None
-    rule = Setting(default, doc, low, high, above, choices, static, form, open_word)
+    rule = Setting(default, doc, low, high, above, choices, static, form, open_word, tune)
 
     # Without an annotation of `value`, a wrong type gets our sentence from run-time checkers too.
     def convert(value) -> Any:  # type: ignore[no-untyped-def]

@@ -57,6 +57,15 @@ def uniform(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
     return _draw(key, lambda k: jax.random.uniform(k, (count,)))
 
 
+def uniform_rows(key: AnyKey, count: int) -> Float[Array, "*lanes count"]:
+    """`count` uniforms in [0, 1) per chain, chains first. The first of many are those of few."""
+    if isinstance(key, LaneKeys):
+        return jnp.concatenate([uniform_rows(key.keys, count)] * key.settings)
+    if key.ndim == 0:
+        return jax.random.uniform(key, (count,))
+    return jax.vmap(lambda k: jax.random.uniform(k, (count,)))(key)
+
+
 def randint(key: AnyKey, count: int, maxval: Int[Array, ""] | int) -> Int[Array, "count *lanes"]:
     """`count` integers in [0, maxval) per chain."""
     return _draw(key, lambda k: jax.random.randint(k, (count,), 0, maxval))
@@ -87,6 +96,18 @@ def matvec(
     total = matrix[:, 0] * vector[0]
     for j in range(1, vector.shape[0]):
         total = total + matrix[:, j] * vector[j]
+    return total
+
+
+def matmul(
+    left: Float[Array, "rows inner ..."], right: Float[Array, "inner columns ..."]
+) -> Float[Array, "rows columns ..."]:
+    """A B, written out unless it is long."""
+    if right.shape[0] > WRITTEN_OUT_ARMS:
+        return jnp.einsum("ij...,jk...->ik...", left, right, precision=lax.Precision.HIGHEST)
+    total = outer(left[:, 0], right[0])
+    for j in range(1, right.shape[0]):
+        total = total + outer(left[:, j], right[j])
     return total
 
 

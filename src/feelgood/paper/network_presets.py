@@ -138,6 +138,7 @@ def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[
         lr, reg, nu = line.ts
         lam, b = line.ts_bonus
         out = _trained(line) | {"lr": lr, "reg": reg, "lam": lam, "b": b, "s": 10.0}
+        out["bonus_on"] = _bonus_on(line)
         return out | ({"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {"nu": nu})
     return None
 
@@ -147,13 +148,18 @@ def _sampled(kernel: str, line: NetworkPreset, spec: Spec, rounds: int) -> dict[
     out: dict[str, Any] = {"layers": line.layers, "activation": line.activation}
     out |= {"likelihood": line.likelihood, "eta": 1.0, "rho": 1.0, "schedule": "decay"}
     out |= {"updates": line.updates, "update_every": line.update_every}
-    out |= {"lam": line.lam, "b": line.b, "s": 10.0}
+    out |= {"lam": line.lam, "b": line.b, "s": 10.0, "bonus_on": _bonus_on(line)}
     out["beta"] = 1.0 / (line.temperature * spec.dim * math.log(max(rounds, 2)))
     if kernel in ("LMC", "SVRGLMC"):
         out["lr"] = line.lr
     if kernel in ("LMC", "ULMC", "SVRGLMC"):
         out["batch"] = line.batch
     return out
+
+
+def _bonus_on(line: NetworkPreset) -> str:
+    """Caps such as 10 are on the network's output: no mean of a Bernoulli reward comes near."""
+    return "score" if line.likelihood == "bernoulli" else "mean"
 
 
 def _trained(line: NetworkPreset) -> dict[str, Any]:

@@ -95,3 +95,21 @@ def _at_temperature(
     if parts is not None and parts.kernel_name != "hmc":
         out["beta"] = _temperature(value, spec, rounds)
     return out
+
+
+#: Steps that suited the agents at β = 1 on linear bandits.
+_STEPS_AT_BETA_1 = {"svrglmc": 0.3, "ulmc": 0.3, "lmc": 0.5, "mala": 0.4, "hmc": 0.8}
+
+
+@PRESETS.register("beta-1")
+def beta_1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
+    """β = η = 1 and ρ = 0.01, with steps that follow the curvature: the same for all agents.
+
+    Most studies of single questions were run so. The noise of a testbed does not enter.
+    """
+    out: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
+    parts = grammar.parts_of(agent)
+    if parts is None:
+        return {"eta": 1.0, "rho": 0.01}
+    out["step"] = _STEPS_AT_BETA_1[parts.variant + parts.kernel_name]
+    return out

@@ -1,7 +1,7 @@
 """The laws that draws are compared with: the exact posterior, and an agent's own target.
 
 With squared loss and no bonus a target is one normal law per block of parameters, known in closed
-form. With the feel-good bonus it is that law times exp(βλ Σ φ(max_a f_θ(x_s, a))), which has no
+form. With the feel-good bonus it is that law times exp(β Σ λ_s φ(max_a f_θ(x_s, a))), which has no
 closed form; it is then represented by draws (`feelgood_law`). All of it is float64 and uses none
 of the library's samplers.
 """
@@ -217,12 +217,18 @@ def _bonus(bonus: FeelGood, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return b - np.logaddexp(0.0, s * (b - best)) / s, special.expit(s * (b - best))
 
 
+def _round_weights(bonus: FeelGood, rounds: int) -> Float[np.ndarray, " rounds"]:
+    """λ_s / strength of every round, written out in float64."""
+    return 1.0 / np.sqrt(np.arange(1.0, rounds + 1)) if bonus.weighs_rounds else np.ones(rounds)
+
+
 def _log_bonus(
     spec: Spec, contexts: np.ndarray, bonus: FeelGood, weight: float, draws: np.ndarray
 ) -> Float[np.ndarray, " draws"]:
-    """βλ Σ φ of every draw."""
+    """β Σ λ_s φ of every draw."""
+    rounds = _round_weights(bonus, len(contexts))
     parts = [
-        _bonus(bonus, arm_scores(spec, part, contexts).max(axis=-1))[0].sum(axis=1)
+        (_bonus(bonus, arm_scores(spec, part, contexts).max(axis=-1))[0] * rounds).sum(axis=1)
         for part in np.split(draws, range(AT_A_TIME, len(draws), AT_A_TIME))
     ]
     return weight * np.concatenate(parts)
@@ -231,13 +237,14 @@ def _log_bonus(
 def _bonus_gradient(
     spec: Spec, contexts: np.ndarray, bonus: FeelGood, weight: float, draws: np.ndarray
 ) -> Float[np.ndarray, "blocks dim"]:
-    """The gradient of βλ Σ φ, on average over the draws."""
+    """The gradient of β Σ λ_s φ, on average over the draws."""
     hot = np.zeros((len(contexts), spec.arms))
     for part in np.split(draws, range(AT_A_TIME, len(draws), AT_A_TIME)):
         scores = arm_scores(spec, part, contexts)
         slope = _bonus(bonus, scores.max(axis=-1))[1]
         winner = scores.argmax(axis=-1)[..., None] == np.arange(spec.arms)
         hot += (slope[..., None] * winner).sum(axis=0)
+    hot *= _round_weights(bonus, len(contexts))[:, None]
     total = np.einsum("ma,mia->i", hot, contexts)[None] if spec.shared else hot.T @ contexts
     return weight * total / len(draws)
 
@@ -245,7 +252,7 @@ def _bonus_gradient(
 def feelgood_law(
     plain: Law, spec: Spec, contexts: np.ndarray, bonus: FeelGood, beta: float, seed: int = 0
 ) -> Law:
-    """plain × exp(βλ Σ_s φ(max_a f_θ(x_s, a))), by importance sampling.
+    """plain × exp(β Σ_s λ_s φ(max_a f_θ(x_s, a))), by importance sampling.
 
     The bonus is straight where no context changes its best arm, so the target is near the normal
     law with the mean moved by covariance × gradient. That is the proposal; its mean is tuned on a
@@ -254,7 +261,7 @@ def feelgood_law(
     """
     generator = np.random.default_rng([seed, 2])
     contexts = np.asarray(contexts, np.float64)
-    weight = beta * float(bonus.lam)
+    weight = beta * float(bonus.strength)
     precision = np.linalg.inv(plain.covariance)
     proposal = plain
     for _ in range(TUNINGS):

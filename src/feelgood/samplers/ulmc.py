@@ -29,7 +29,7 @@ class ULMC(Kernel):
     friction is γ√λ, so that one setting serves every scale.
     """
 
-    gamma: Number = setting(1.0, "friction γ", above=0.0, high=1e6)
+    gamma: Number = setting(1.0, "friction γ", above=0.0, high=1e6, tune=(0.1, 10.0))
 
     title = "underdamped Langevin Monte Carlo"
     preconditionable = False

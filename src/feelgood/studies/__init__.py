@@ -7,6 +7,7 @@ from feelgood.studies.driver import StudyOutcome, Watcher, run_study
 from feelgood.studies.files import StudyFile, read_study
 from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
+from feelgood.studies.tuned_studies import TunedStudy
 
 __all__ = [
     "Cell",
@@ -14,6 +15,7 @@ __all__ = [
     "Study",
     "StudyFile",
     "StudyOutcome",
+    "TunedStudy",
     "Watcher",
     "plan_cells",
     "read_study",

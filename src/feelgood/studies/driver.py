@@ -22,6 +22,7 @@ from feelgood.studies.engines import (
 )
 from feelgood.studies.planning import Study
 from feelgood.studies.store import Damage, Store
+from feelgood.studies.tuned_studies import TunedStudy
 
 ENGINES = ("local", "ray")
 #: How often a batch whose worker died is tried again.
@@ -55,7 +56,7 @@ class StudyOutcome:
 
 
 def run_study(
-    study: Study | Any,
+    study: Study | TunedStudy | Any,
     store: Store | str | Path | Any,
     *,
     engine: str | Engine | Any = "local",
@@ -76,9 +77,9 @@ def run_study(
     - `watcher`: is told what happens.
 
     Interrupting it loses nothing but the time since the last checkpoints; running it again goes
-    on from there, and the results are the same bits.
+    on from there, and the results are the same bits. A tuned study runs its search first.
     """
-    if not isinstance(study, Study):
+    if not isinstance(study, (Study, TunedStudy)):
         raise FeelgoodError(
             f"{shown(study)} is no study: give a Study, such as read_study returns."
         )
@@ -93,18 +94,38 @@ def run_study(
     if watcher is not None and not isinstance(watcher, Watcher):
         raise FeelgoodError(f"watcher = {shown(watcher)} is not allowed: use a Watcher.")
     place = store if isinstance(store, Store) else Store(store)
-    watch = watcher or Watcher()
+
+    def start() -> Engine:
+        if isinstance(engine, Engine):
+            return engine
+        return make_engine(
+            engine, workers=workers, address=address, checkpoint_every=checkpoint_every
+        )
+
+    done: dict[str, StudyOutcome] = {}
+    # What a part finds out may add another one.
+    while left := [p for p in study.parts(place.path) if p.study.name not in done]:
+        part = left[0]
+        own = place if part.folder == place.path else Store(part.folder, notify=place.notify)
+        done[part.study.name] = _run_part(part.study, own, start, watcher or Watcher())
+        part.finish()
+    return StudyOutcome(
+        done=sum(outcome.done for outcome in done.values()),
+        missing=sum(outcome.missing for outcome in done.values()),
+        failures={k: v for outcome in done.values() for k, v in outcome.failures.items()},
+    )
+
+
+def _run_part(
+    study: Study, place: Store, start: Callable[[], Engine], watch: Watcher
+) -> StudyOutcome:
+    """Run what is missing in this store."""
     for damage in place.verify(cell.id for cell in study.cells):
         watch.damaged(damage)
     missing = {cell.id for cell in study.cells} - place.present()
     failures: dict[str, str] = {}
     if missing:
-        runner = engine
-        if not isinstance(runner, Engine):
-            runner = make_engine(
-                runner, workers=workers, address=address, checkpoint_every=checkpoint_every
-            )
-        with runner:
+        with start() as runner:
             failures = _Run(study, place, runner, watch).go()
     else:
         watch.planned([], len(study.cells), len(study.cells))

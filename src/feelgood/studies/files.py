@@ -20,7 +20,9 @@ from feelgood.core.arguments import parse_path
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.lookup import Lookup
 from feelgood.core.plugins import load_plugins
+from feelgood.studies.candidates import BUDGET, HELD_OUT_SEEDS
 from feelgood.studies.planning import Cell, Study, plan_cells, with_posterior
+from feelgood.studies.tuned_studies import AgentSearch, TunedStudy, plan_searches
 
 MAX_FILE_BYTES = 1_000_000
 #: By key of a study file, a function that plans its cells; upper rooms register it.
@@ -53,6 +55,16 @@ _Tables = Annotated[
 ]
 
 
+class _Tune(BaseModel):
+    """The keys of the table `tune`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    budget: int = BUDGET
+    rounds: int | None = None
+    seeds: int = HELD_OUT_SEEDS
+
+
 class _Content(BaseModel):
     """The keys of a study file."""
 
@@ -66,6 +78,7 @@ class _Content(BaseModel):
     posterior_every: int | None = None
     plugins: list[str] = []
     table: str | list[str] | None = None
+    tune: _Tune | None = None
     testbeds: _Tables = {}
     agents: _Tables = {}
 
@@ -79,6 +92,8 @@ class _Content(BaseModel):
             return self
         if self.preset is not None:
             raise ValueError("key 'preset': a table of the paper has its own: leave it out")
+        if self.tune is not None:
+            raise ValueError("key 'tune': a table of the paper has its own settings: leave it out")
         for key in ("testbeds", "agents"):
             for name, tables in getattr(self, key).items():
                 if any(tables):
@@ -93,8 +108,18 @@ class _Content(BaseModel):
 class StudyFile:
     """A study as its file describes it, and the folder its results go to."""
 
-    study: Study
+    plan: Study | TunedStudy
     store: Path
+
+    @property
+    def study(self) -> Study:
+        """The study; an error where its cells follow from a search, which `plan.parts` knows."""
+        if isinstance(self.plan, TunedStudy):
+            raise FeelgoodError(
+                f"what the study '{self.plan.name}' compares follows from its search: use "
+                "'feelgood study run' with its file."
+            )
+        return self.plan
 
 
 def read_study(path: str | Path | Any, posterior_every: int | Any | None = None) -> StudyFile:
@@ -125,13 +150,24 @@ def read_study(path: str | Path | Any, posterior_every: int | Any | None = None)
     store = _store_folder(file, name, content.store)
     try:
         load_plugins(plugins)
-        cells = _cells(content) if content.table is None else _cells_of_tables(content)
         every = content.posterior_every if posterior_every is None else posterior_every
-        chosen = cells if every is None else with_posterior(cells, every)
-        study = Study(name, tuple(chosen), plugins)
+        plan = _plan(content, name, every, plugins)
     except FeelgoodError as error:
         raise FeelgoodError(f"{file}: {error}") from None
-    return StudyFile(study, store)
+    return StudyFile(plan, store)
+
+
+def _plan(
+    content: _Content, name: str, every: int | Any | None, plugins: tuple[str, ...]
+) -> Study | TunedStudy:
+    if content.tune is not None:
+        searches = tuple(_searches(content, content.tune, every))
+        return TunedStudy(name, searches, plugins)
+    if content.table is None:
+        cells = [c for request in _requests(content) for c in plan_cells(**request)]
+    else:
+        cells = list(_cells_of_tables(content))
+    return Study(name, tuple(cells if every is None else with_posterior(cells, every)), plugins)
 
 
 def _check_whole_numbers(file: Path, value: Any, key: str = "") -> None:
@@ -172,7 +208,8 @@ def _first_problem(error: ValidationError) -> str:
     parts = [str(p) for p in problem["loc"] if not (isinstance(p, int) or "[" in str(p))]
     key = ".".join(part for part in parts if part not in ("bool", "int", "float", "str"))
     if problem["type"] == "extra_forbidden":
-        hint = did_you_mean(str(problem["loc"][-1]), _Content.model_fields)
+        known = _Tune.model_fields if parts[0] == "tune" else _Content.model_fields
+        hint = did_you_mean(str(problem["loc"][-1]), known)
         return f"unknown key '{key}': {hint}"
     if problem["type"] == "too_short":
         return f"key '{key}' is empty: name at least one."
@@ -188,6 +225,7 @@ def _first_problem(error: ValidationError) -> str:
         "posterior_every": "a whole number",
         "seeds": 'a whole number, a range such as "0:100", or a list of whole numbers',
         "plugins": "a list of texts",
+        "tune": "a table with the whole numbers budget, rounds and seeds",
     }.get(parts[0] if parts else "", "a number, a text, true or false, or a list of such")
     return f"key '{key}' = {problem['input']!r} is not allowed: use {wanted}."
 
@@ -226,7 +264,26 @@ def _cells_of_tables(content: _Content) -> tuple[Cell, ...]:
     )
 
 
-def _cells(content: _Content) -> Iterator[Cell]:
+def _searches(content: _Content, tune: _Tune, every: int | Any | None) -> Iterator[AgentSearch]:
+    """All searches, with the comparison that follows each."""
+    found = [
+        search
+        for request in _requests(content)
+        for search in plan_searches(
+            **request, budget=tune.budget, search_rounds=tune.rounds, search_seeds=tune.seeds
+        )
+    ]
+    if every is None:
+        yield from found
+        return
+    measured = iter(with_posterior([c for search in found for c in search.comparison], every))
+    for search in found:
+        own = tuple(next(measured) for _ in search.comparison)
+        yield dataclasses.replace(search, comparison=own)
+
+
+def _requests(content: _Content) -> Iterator[dict[str, Any]]:
+    """What to plan: one agent on one testbed each, as arguments of `plan_cells`."""
     for testbed, testbed_tables in content.testbeds.items():
         for testbed_settings in testbed_tables:
             for value in testbed_settings.values():
@@ -244,12 +301,12 @@ def _cells(content: _Content) -> Iterator[Cell]:
                             f"agents.{agent}.preset = {preset!r} is not allowed: use a name, "
                             "such as paper."
                         )
-                    yield from plan_cells(
-                        testbed,
-                        agent,
-                        settings=settings,
-                        preset=preset,
-                        rounds=content.rounds,
-                        seeds=content.seeds,
-                        testbed_settings=testbed_settings,
-                    )
+                    yield {
+                        "testbed": testbed,
+                        "agent": agent,
+                        "settings": settings,
+                        "preset": preset,
+                        "rounds": content.rounds,
+                        "seeds": content.seeds,
+                        "testbed_settings": testbed_settings,
+                    }

@@ -7,7 +7,8 @@ hash of everything that its results depend on, so a cell is the same in whatever
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from feelgood.core.arguments import Seeds, parse_name, parse_rounds, parse_seeds, parse_settings
@@ -132,6 +133,21 @@ class Study:
     def chain_rounds(self) -> int:
         """How much there is to play."""
         return sum(cell.chain_rounds for cell in self.cells)
+
+    def parts(self, folder: Path) -> list["StudyPart"]:
+        """What is to be run one after the other, as far as it is known: here the study itself."""
+        return [StudyPart(self, folder)]
+
+
+@dataclasses.dataclass(frozen=True)
+class StudyPart:
+    """A study with the folder of its store; a part may decide what the next ones are."""
+
+    study: Study
+    folder: Path
+    #: Of a part that only prepares others: the file that sums it up, and what writes it.
+    table: Path | None = None
+    finish: Callable[[], None] = lambda: None
 
 
 def seed_blocks(seeds: Sequence[int]) -> list[tuple[int, ...]]:

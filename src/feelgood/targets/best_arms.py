@@ -5,7 +5,7 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import Bonus
 from feelgood.targets.history import contract, row_scores, total_of
 from feelgood.targets.sums import Theta, Value
 
@@ -49,13 +49,13 @@ def first_arm(scores: Float[Array, "arms *any"], best: Float[Array, "*any"]) -> 
 
 def rows_bonus(
     spec: Spec,
-    bonus: FeelGood,
+    bonus: Bonus,
     theta: Theta,
     contexts: Float[Array, "... width"],
-    valid: Float[Array, "... width"],
+    weights: Float[Array, "... width"],
     store: Float[Array, "... room"] | None = None,
 ) -> tuple[Value, Theta]:
-    """Σ φ and its gradient over the valid rounds of a chunk.
+    """Σ w_s φ and its gradient over the rounds of a chunk; `weights` are 0 where there is none.
 
     Where arms have features of their own, the gradient reads those of the best arms alone. It reads
     them from the whole `store`, whose first rounds are `contexts`: a part would be copied first.
@@ -67,9 +67,8 @@ def rows_bonus(
         where = (slice(None), winner, *jnp.indices(winner.shape, sparse=True))
         features = contexts if store is None else store
         chosen = features.at[where].get(mode="promise_in_bounds")
-        weights = (bonus.slope(best) * valid)[None]
-        gradient = contract(weights, chosen)
+        gradient = contract((bonus.slope(best) * weights)[None], chosen)
     else:
         best, onehot = best_arm(scores)
-        gradient = contract(onehot * (bonus.slope(best) * valid), contexts)
-    return total_of(bonus.phi(best), valid), gradient
+        gradient = contract(onehot * (bonus.slope(best) * weights), contexts)
+    return total_of(bonus.phi(best), weights), gradient

@@ -1,10 +1,10 @@
 """The energy whose Gibbs law an agent samples.
 
-    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
+    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ_s φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
 
-with ℓ the squared error (f − r)² or the Bernoulli negative log-likelihood. The target of every
-sampler is π ∝ exp(−βL). With the squared error the data term needs only Σ x xᵀ and Σ r x and
-costs the same in round 10 as in round 10⁶.
+with f_θ the mean reward, which is the score or μ(score), and ℓ the squared error (f − r)² or the
+Bernoulli negative log-likelihood. The target of every sampler is π ∝ exp(−βL). With the squared
+error the data term needs only Σ x xᵀ and Σ r x and costs the same in round 10 as in round 10⁶.
 
 Values of L are given up to a constant: as the difference from a fixed origin (where the round
 began), computed as such. In float32 the plain sums lose the digits that a Metropolis filter needs.
@@ -21,8 +21,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
+from feelgood.targets import strips
 from feelgood.targets.evaluators import Evaluator, FullPass
-from feelgood.targets.history import Chunk, contract, played_scores, total_of
+from feelgood.targets.history import Chunk, Rows, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.observations import Data
 from feelgood.targets.random_batches import random_batch
@@ -61,7 +62,8 @@ class Energy(eqx.Module):
         """An upper bound of the largest eigenvalue of the data term's and prior's Hessian.
 
         (f − r)² has second derivative 2 and the Bernoulli loss at most ¼; ‖G‖_F bounds the
-        largest eigenvalue of G. The bonus is concave, and straight where it is not capped.
+        largest eigenvalue of G. What the bonus bends downwards, at its cap or behind a link, is not
+        in it.
         """
         return self.second_derivative * self.eta * frobenius(stats.gram) + 2.0 * self.rho
 
@@ -93,6 +95,12 @@ class Energy(eqx.Module):
         weights = block * (self.loss_slope(scores, chunk.rewards) * chunk.valid)
         value = total_of(self.loss(scores, chunk.rewards), chunk.valid)
         return value, contract(weights, chunk.features)
+
+    def total_loss(self, rows: Rows, theta: Theta) -> tuple[Value, Theta]:
+        """Σ ℓ and its gradient over all rounds (without η)."""
+        if strips.suits(rows):
+            return strips.total_by_strips(rows, theta, self.loss, self.loss_slope)
+        return rows.total(self.rows_loss, theta)
 
 
 class LinearModelTarget(Target):
@@ -150,7 +158,7 @@ class LinearModelTarget(Target):
         if not self.energy.quadratic:
             rows = self.data.rows
             assert rows is not None
-            loss, slope = rows.total(self.energy.rows_loss, theta)
+            loss, slope = self.energy.total_loss(rows, theta)
             value, gradient = value + self.energy.eta * loss, gradient + self.energy.eta * slope
         return value, gradient
 
@@ -175,7 +183,7 @@ class LinearModelTarget(Target):
         def true(theta: Theta) -> Theta:
             everything = FullPass(bonus=bonus.bonus, spec=bonus.spec)
             no_uniforms = jnp.zeros((0, *theta.shape[2:]))
-            pull = bonus.bonus.lam * everything.evaluate((), rows, theta, no_uniforms)[1]
+            pull = bonus.bonus.strength * everything.evaluate((), rows, theta, no_uniforms)[1]
             return self.data_gradient(theta) - pull
 
         def cheap(theta: Theta) -> Theta:
@@ -228,7 +236,7 @@ class LinearModelTarget(Target):
         if bonus is None:
             return Evaluation(value, gradient, memo)
         assert self.data.rows is not None
-        lam = bonus.bonus.lam
+        lam = bonus.bonus.strength
         extra, slope, memo = bonus.evaluate(memo, self.data.rows, theta, uniform)
         return Evaluation(value - lam * extra, gradient - lam * slope, memo)
 
@@ -242,7 +250,7 @@ class LinearModelTarget(Target):
             return value, memo
         assert self.data.rows is not None
         extra, memo = bonus.value(memo, self.data.rows, theta, uniform)
-        return value - bonus.bonus.lam * extra, memo
+        return value - bonus.bonus.strength * extra, memo
 
     def value_or_bound(
         self,
@@ -258,7 +266,7 @@ class LinearModelTarget(Target):
         bonus, rows = self.energy.bonus, self.data.rows
         assert bonus is not None and rows is not None
         smooth, _ = self._smooth(theta)
-        least = smooth - bonus.bonus.lam * bonus.most(memo, rows)
+        least = smooth - bonus.bonus.strength * bonus.most(memo, rows)
 
         def look(carry: tuple[Bool[Array, ""], Value, Any]) -> tuple[Bool[Array, ""], Value, Any]:
             done, _, memo = carry
@@ -266,7 +274,7 @@ class LinearModelTarget(Target):
             # the sum out of the loop and take it every time.
             here = jnp.where(done, 0.0, theta)
             extra, memo = bonus.value(memo, rows, here, uniform)
-            return jnp.ones((), bool), smooth - bonus.bonus.lam * extra, memo
+            return jnp.ones((), bool), smooth - bonus.bonus.strength * extra, memo
 
         # A loop of at most one turn, not a conditional: its carry is updated in place.
         start = (jnp.all(suffices(least)), least, memo)

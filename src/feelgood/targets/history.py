@@ -30,6 +30,8 @@ class Chunk(NamedTuple):
     arms: Int[Array, "... width"]
     rewards: Float[Array, "... width"]
     valid: Float[Array, "... width"]
+    #: Which rounds they are, counted from 0.
+    numbers: Int[Array, "... width"]
 
 
 class Rows(eqx.Module):
@@ -112,7 +114,8 @@ class Rows(eqx.Module):
             spec=self.spec,
         )
 
-    def _played(self) -> Array | None:
+    def played_features(self) -> Float[Array, "dim ... room"] | None:
+        """What the played arms showed."""
         return self.features if self.spec.shared else self.contexts
 
     def slice(self, start: Int[Array, ""] | int, size: int) -> Chunk:
@@ -125,16 +128,18 @@ class Rows(eqx.Module):
 
         arms, rewards = take(self.arms), take(self.rewards)
         assert arms is not None and rewards is not None
+        numbers = start + jnp.arange(size)
         return Chunk(
             contexts=take(self.contexts),
-            features=take(self._played()),
+            features=take(self.played_features()),
             arms=arms,
             rewards=rewards,
-            valid=(start + jnp.arange(size) < self.filled).astype(jnp.float32),
+            valid=(numbers < self.filled).astype(jnp.float32),
+            numbers=numbers,
         )
 
     def total(self, function: Callable[[Chunk, Any], Any], argument: Any) -> Any:
-        """Σ over the filled rounds of a function of a chunk that sums over its own rounds."""
+        """A function of all filled rounds as one chunk, such as a sum over them."""
         if self.spec.layout.reads_all:
             return function(self.slice(0, self.capacity), argument)
         sizes = sizes_up_to(self.capacity)
@@ -162,10 +167,11 @@ class Rows(eqx.Module):
         assert arms is not None and rewards is not None
         return Chunk(
             contexts=take(self.contexts),
-            features=take(self._played()),
+            features=take(self.played_features()),
             arms=arms,
             rewards=rewards,
             valid=valid,
+            numbers=first[..., None] + jnp.arange(valid.shape[-1]),
         )
 
 

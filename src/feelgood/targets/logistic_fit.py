@@ -21,18 +21,26 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
-from feelgood.targets import sums
+from feelgood.targets import strips, sums
 from feelgood.targets.history import Chunk, Rows, contract, played_scores
 from feelgood.targets.sums import Theta, Value
 
 #: How far a past score may be from its value at the anchor, and how far the last step may move it.
 DRIFT, _REACH = 0.25, 0.05
-#: Steps of Newton's method with one matrix.
-_STEPS = 2
 #: How often per round the matrix is made anew at most: a few times with usual rewards and priors.
 #: With logits of a standard deviation s‖x‖ beyond some hundreds, and rewards that are nearly
 #: separable, θ̂ may lag behind for some rounds.
 _RENEWALS = 100
+
+
+class Effort(NamedTuple):
+    """When the matrix of Newton's method is made anew, which costs as much as many steps."""
+
+    #: Steps with one matrix.
+    steps: int = 2
+    #: How far a past score may be from its value at the anchor, and how far the last step moves it.
+    drift: float = DRIFT
+    reach: float = _REACH
 
 
 class Fit(NamedTuple):
@@ -72,23 +80,50 @@ def logistic_slope(score: Float[Array, "..."]) -> Float[Array, "..."]:
     return below / (1.0 + below) ** 2
 
 
+def weighted_gram(
+    weights: Float[Array, "blocks *lanes width"], x: Float[Array, "dim *lanes width"]
+) -> Float[Array, "dim dim blocks *lanes"]:
+    """Σ over rounds of weight × x xᵀ, one block after the other."""
+
+    def of_block(weight: Array) -> Array:
+        return jnp.einsum("d...t,e...t->de...", weight * x, x, precision=lax.Precision.HIGHEST)
+
+    return jnp.moveaxis(lax.map(of_block, weights), 0, 2)
+
+
+def plus_identity(
+    matrix: Float[Array, "dim dim blocks *lanes"], scale: Number
+) -> Float[Array, "dim dim blocks *lanes"]:
+    """A + scale · I of every block."""
+    eye = jnp.eye(len(matrix)).reshape(len(matrix), len(matrix), *([1] * (matrix.ndim - 2)))
+    return matrix + scale * eye
+
+
 def hessian(rows: Rows, precision: Number, theta: Theta) -> Float[Array, "dim dim blocks *lanes"]:
     """H(θ) of every block, by one pass over the past."""
 
     def of_chunk(chunk: Chunk, theta: Theta) -> Array:
         assert chunk.features is not None
-        x = chunk.features
-        scores, block = played_scores(rows.spec, theta, x, chunk.arms)
-        weights = block * (logistic_slope(scores) * chunk.valid)
+        scores, block = played_scores(rows.spec, theta, chunk.features, chunk.arms)
+        return weighted_gram(block * (logistic_slope(scores) * chunk.valid), chunk.features)
 
-        def of_block(weight: Array) -> Array:
-            return jnp.einsum("d...t,e...t->de...", weight * x, x, precision=lax.Precision.HIGHEST)
+    return plus_identity(rows.total(of_chunk, theta), precision)
 
-        return jnp.moveaxis(lax.map(of_block, weights), 0, 2)
 
-    dim = theta.shape[0]
-    eye = jnp.eye(dim).reshape(dim, dim, *([1] * (theta.ndim - 1)))
-    return rows.total(of_chunk, theta) + precision * eye
+def gradient(rows: Rows, precision: Number, theta: Theta) -> Theta:
+    """∇L(θ), by one pass over the past."""
+
+    def of_chunk(chunk: Chunk, theta: Theta) -> Theta:
+        assert chunk.features is not None
+        scores, block = played_scores(rows.spec, theta, chunk.features, chunk.arms)
+        slopes = residual(scores, chunk.rewards) * chunk.valid
+        return contract(block * slopes, chunk.features)
+
+    if strips.suits(rows):
+        _, total = strips.total_by_strips(rows, theta, lambda f, r: jnp.zeros_like(f), residual)
+    else:
+        total = rows.total(of_chunk, theta)
+    return total + precision * theta
 
 
 def descend(
@@ -96,13 +131,13 @@ def descend(
     precision: Number,
     fit: Fit,
     pull: Theta | None = None,
-    steps: int = _STEPS,
+    effort: Effort = Effort(),  # noqa: B008  (nobody writes to it)
 ) -> tuple[Theta, Value]:
     """Steps of Newton's method from θ̂ towards argmin L(θ) + pull·θ.
 
     The second value is above 1 where the matrix must be made anew: a past score has moved by more
-    than `DRIFT` from the anchor, or by more than `_REACH` in the last step. All steps are one pass
-    over the past: scores are moved along with θ.
+    than `effort` allows, from the anchor or in the last step. All steps are one pass over the past:
+    scores are moved along with θ.
     """
 
     def of_chunk(chunk: Chunk, fit: Fit) -> tuple[Theta, Value]:
@@ -115,7 +150,7 @@ def descend(
         theta = fit.theta
         scores, block = played_scores(rows.spec, theta, x, chunk.arms)
         length = jnp.zeros(scores.shape[:-1])
-        for _ in range(steps):
+        for _ in range(effort.steps):
             slopes = residual(scores, chunk.rewards) * chunk.valid
             gradient = contract(block * slopes, x) + precision * theta
             if pull is not None:
@@ -126,17 +161,24 @@ def descend(
             share = jnp.where(length > 1e-6, jnp.log1p(length) / length, 1.0)
             theta, scores = theta - share * step, scores - share[..., None] * along
         away, _ = played_scores(rows.spec, theta - fit.anchor, x, chunk.arms)
-        return theta, jnp.maximum(largest(away) / DRIFT, length / _REACH)
+        return theta, jnp.maximum(largest(away) / effort.drift, length / effort.reach)
 
     return rows.total(of_chunk, fit)
 
 
-def follow(rows: Rows, precision: Number, fit: Fit, anew: Bool[Array, "*lanes"]) -> Fit:
-    """θ̂ of the rows, from that of one row less.
+def follow(
+    rows: Rows,
+    precision: Number,
+    fit: Fit,
+    anew: Bool[Array, "*lanes"],
+    pull: Theta | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (nobody writes to it)
+) -> Fit:
+    """argmin L(θ) + pull·θ, from a minimum nearby: that of one row less, or that without `pull`.
 
     `anew` says where the matrix must be made anew first, as after a change of the prior.
     """
-    theta, excess = descend(rows, precision, fit)
+    theta, excess = descend(rows, precision, fit, pull, effort)
     fit = fit._replace(theta=jnp.where(anew, fit.theta, theta))
     start = (fit, anew | (excess > 1.0), jnp.zeros((), jnp.int32))
 
@@ -144,7 +186,7 @@ def follow(rows: Rows, precision: Number, fit: Fit, anew: Bool[Array, "*lanes"])
         old, where, turn = carry
         lower = lanes.cholesky(hessian(rows, precision, old.theta))
         new = Fit(theta=old.theta, anchor=old.theta, lower=lower)
-        theta, excess = descend(rows, precision, new)
+        theta, excess = descend(rows, precision, new, pull, effort)
         new = new._replace(theta=theta)
         fit = jax.tree.map(lambda a, b: jnp.where(where, a, b), new, old)
         return fit, where & (excess > 1.0), turn + 1

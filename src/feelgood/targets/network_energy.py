@@ -1,6 +1,6 @@
 """The energy of a network, as `feelgood.targets.energy` has it for a linear model.
 
-    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
+    L(θ) = Σ_s [ η ℓ(f_θ(x_s, a_s), r_s) − λ_s φ(max_a f_θ(x_s, a)) ] + ρ‖θ‖²
 
 The sum runs over all rounds, or is estimated from a batch of B of them, drawn uniformly with
 replacement. Both terms are then scaled by n/B, so value and gradient have no bias. The bonus takes
@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from feelgood.core.spec import Likelihood, Number
 from feelgood.numerics import lanes
 from feelgood.targets.best_arms import best_arm
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.networks import Network
 from feelgood.targets.random_batches import random_batch
@@ -38,7 +38,7 @@ class NetworkEnergy(eqx.Module):
     likelihood: Likelihood = eqx.field(static=True)
 
     def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
-        """Σ count · [η ℓ − λ φ(max)] over the rows of a batch, and its gradient."""
+        """Σ count · [η ℓ − λ_s φ(max)] over the rows of a batch, and its gradient."""
         weights = self.network.split(theta)
         onehot = lanes.one_hot(batch.arms, self.network.spec.arms).T
         # Without a bonus only the played arm's score is needed beyond the first layer.
@@ -52,8 +52,10 @@ class NetworkEnergy(eqx.Module):
             slopes = (slope * batch.counts)[:, None]
         else:
             best, winner = best_arm(scores.T)
-            value = value - self.bonus.lam * self.bonus.phi(best)
-            gain = self.bonus.lam * self.bonus.slope(best)
+            bonus = on_scores(self.bonus, self.likelihood)
+            lam = bonus.weighed(bonus.strength, batch.numbers)
+            value = value - lam * bonus.phi(best)
+            gain = lam * bonus.slope(best)
             slopes = (
                 onehot * (slope * batch.counts)[:, None] - winner.T * (gain * batch.counts)[:, None]
             )

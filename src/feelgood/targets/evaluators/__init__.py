@@ -2,14 +2,15 @@
 
 - `FullPass` reads every stored context; `Columns` and `Products` are the same for many chains on
   an accelerator.
-- `Pruned` is exact too, but reads only the contexts whose best arm could have changed.
+- `Pruned` is exact too, but reads only the contexts whose best arm could have changed. It needs a
+  `FeelGood`, which is straight below b: behind a link a settled context has no sum to go into.
 - `Subsampled` is an unbiased estimate of the gradient (`bonus_gradient = "svrg"`). It has no
   value, so Metropolis kernels cannot use it.
 """
 
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import Bonus, FeelGood
 from feelgood.targets.evaluators.accelerator import Columns, Products
 from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.evaluators.full import FullPass
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 
-def evaluator_for(bonus: FeelGood, spec: Spec, *, short_moves: bool, batch: int) -> Evaluator:
+def evaluator_for(bonus: Bonus, spec: Spec, *, short_moves: bool, batch: int) -> Evaluator:
     """The evaluator that suits the layout of the chains.
 
     `short_moves`: a step moves the chain by much less than the posterior is wide. Pruning pays for
@@ -35,12 +36,11 @@ def evaluator_for(bonus: FeelGood, spec: Spec, *, short_moves: bool, batch: int)
     are read together. `batch`: rounds of a batch that estimates the gradient; 0: it is exact.
     """
     few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
-    exact: type[FullPass] | type[Pruned]
+    inner: Evaluator
     if spec.layout.reads_all and spec.lanes and (spec.shared or few):
-        exact = Products if spec.shared else Columns
-    elif not spec.lanes and not spec.shared and short_moves:
-        exact = Pruned
+        inner = (Products if spec.shared else Columns)(bonus=bonus, spec=spec)
+    elif not spec.lanes and not spec.shared and short_moves and isinstance(bonus, FeelGood):
+        inner = Pruned(bonus=bonus, spec=spec)
     else:
-        exact = FullPass
-    inner = exact(bonus=bonus, spec=spec)
+        inner = FullPass(bonus=bonus, spec=spec)
     return inner if batch == 0 else Subsampled(bonus=bonus, spec=spec, inner=inner, batch=batch)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import Bonus
 from feelgood.targets.evaluators.full import FullPass
 from feelgood.targets.history import Rows
 from feelgood.targets.sums import Theta, Value
@@ -39,7 +39,8 @@ class Columns(FullPass):
         group = (self.spec.layout.settings, theta.shape[2] // self.spec.layout.settings)
         by_seed = theta.reshape(dim, arms, *group)[..., None]
         bonus = jax.tree.map(lambda x: x.reshape(group) if x.ndim else x, self.bonus)
-        valid = rows.slice(0, rows.capacity).valid
+        every = rows.slice(0, rows.capacity)
+        valid, weights = every.valid, bonus.weighed(every.valid, every.numbers)
         columns = [column[None] for column in memo]
 
         def score(arm: int) -> Array:
@@ -53,8 +54,8 @@ class Columns(FullPass):
             challenger = score(arm)
             wins = challenger > best
             best, winner = jnp.where(wins, challenger, best), jnp.where(wins, arm, winner)
-        value = jnp.sum(bonus.phi(best) * valid, axis=-1)
-        slope = bonus.slope(best)
+        value = jnp.sum(bonus.phi(best) * weights, axis=-1)
+        slope = bonus.weighed(bonus.slope(best), every.numbers)
         # The winner, or no arm, in one small array: written once and read by every reduction.
         winner = jnp.where((valid > 0) & (slope > 0), winner, arms)
         winner = lax.optimization_barrier(winner.astype(jnp.int8 if arms < 127 else jnp.int32))
@@ -110,28 +111,29 @@ class Products(FullPass):
         best, winner = lax.reduce((scores, arms), nothing, better, (2,))
         return best, winner
 
-    def _parts(self, rows: Rows) -> tuple[FeelGood, Float[Array, " room"]]:
-        """The bonus by seed and setting, and which rounds count."""
+    def _parts(self, rows: Rows) -> tuple[Bonus, Float[Array, " room"]]:
+        """The bonus by seed and setting, and how much each round counts."""
         bonus = jax.tree.map(lambda x: self._grouped(x) if x.ndim else x, self.bonus)
-        return bonus, rows.slice(0, rows.capacity).valid
+        every = rows.slice(0, rows.capacity)
+        return bonus, bonus.weighed(every.valid, every.numbers)
 
     def evaluate(
         self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Any]:
         del uniform
-        bonus, valid = self._parts(rows)
+        bonus, counts = self._parts(rows)
         best, winner = self._best(memo, theta)
         seeds, _, room = best.shape
         chosen = memo[jnp.arange(seeds)[:, None, None], winner, jnp.arange(room)]
-        weights = bonus.slope(best) * valid
+        weights = bonus.slope(best) * counts
         gradient = jnp.sum(weights[..., None] * chosen, axis=2)
-        value = jnp.sum(bonus.phi(best) * valid, axis=-1)
+        value = jnp.sum(bonus.phi(best) * counts, axis=-1)
         return value.T.reshape(-1), gradient.T.reshape(theta.shape), memo
 
     def value(
         self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
         del uniform
-        bonus, valid = self._parts(rows)
+        bonus, counts = self._parts(rows)
         best, _ = self._best(memo, theta)
-        return jnp.sum(bonus.phi(best) * valid, axis=-1).T.reshape(-1), memo
+        return jnp.sum(bonus.phi(best) * counts, axis=-1).T.reshape(-1), memo

@@ -7,7 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from feelgood.core.spec import Spec
-from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus import Bonus
 from feelgood.targets.history import Rows
 from feelgood.targets.sums import Theta, Value
 
@@ -15,7 +15,7 @@ from feelgood.targets.sums import Theta, Value
 class Evaluator(eqx.Module):
     """A way to evaluate the bonus. `memo` is what it carries from evaluation to evaluation."""
 
-    bonus: FeelGood
+    bonus: Bonus
     spec: Spec = eqx.field(static=True)
 
     @property
@@ -50,16 +50,16 @@ class Evaluator(eqx.Module):
     def evaluate(
         self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Any]:
-        """Σ φ (up to a constant that is fixed within a round), its gradient, and the new memo."""
+        """Σ w_s φ (up to a constant that is fixed within a round), its gradient, the new memo."""
 
     def value(
         self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Any]:
-        """Σ φ alone, and the new memo."""
+        """Σ w_s φ alone, and the new memo."""
         value, _, memo = self.evaluate(memo, rows, theta, uniform)
         return value, memo
 
     def most(self, memo: Any, rows: Rows) -> Value:
-        """A value that no θ exceeds: φ ≤ b."""
+        """A value that no θ exceeds."""
         del memo
-        return self.bonus.b * rows.filled
+        return self.bonus.most(rows.filled)

@@ -24,9 +24,8 @@ class FullPass(Evaluator):
 
         def of_chunk(chunk: Chunk, theta: Theta) -> tuple[Value, Theta]:
             assert chunk.contexts is not None
-            return rows_bonus(
-                self.spec, self.bonus, theta, chunk.contexts, chunk.valid, rows.contexts
-            )
+            weights = self.bonus.weighed(chunk.valid, chunk.numbers)
+            return rows_bonus(self.spec, self.bonus, theta, chunk.contexts, weights, rows.contexts)
 
         value, gradient = rows.total(of_chunk, theta)
         return value, gradient, memo
@@ -44,6 +43,7 @@ class FullPass(Evaluator):
                 # compute them round by round with long strides.
                 half = -(-len(scores) // 2)
                 scores = jnp.maximum(scores[:half], scores[-half:])
-            return total_of(self.bonus.phi(highest(scores)), chunk.valid)
+            weights = self.bonus.weighed(chunk.valid, chunk.numbers)
+            return total_of(self.bonus.phi(highest(scores)), weights)
 
         return rows.total(of_chunk, theta), memo

@@ -17,6 +17,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.targets.best_arms import best_arm, rows_bonus
+from feelgood.targets.bonus import FeelGood
 from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.history import Rows, contract, row_scores
 from feelgood.targets.room import SMALLEST_ROOM, sizes_up_to, smallest_size
@@ -42,6 +43,8 @@ class Anchored(NamedTuple):
     settled_value: Float[Array, ""]
     offset: Float[Array, ""]
     active: Float[Array, "dim room"]
+    #: w_s of those rounds; None where all are 1.
+    weights: Float[Array, " room"] | None
     filled: Int[Array, ""]
     cost: Int[Array, ""]
     anchors: Int[Array, ""]
@@ -50,11 +53,14 @@ class Anchored(NamedTuple):
 class Pruned(Evaluator):
     """Exact, reading only the contexts whose best arm is not settled. One chain, disjoint arms."""
 
+    bonus: FeelGood
+
     def init(self) -> Anchored:
         assert not self.spec.lanes and not self.spec.shared
         theta = jnp.zeros((self.spec.dim, self.spec.arms))
         per_arm, number = jnp.zeros(self.spec.arms), jnp.zeros(())
         count = jnp.zeros((), jnp.int32)
+        room = 2 * CHUNK  # as `reserve` for the smallest room
         return Anchored(
             anchor=theta,
             centre=theta,
@@ -63,7 +69,8 @@ class Pruned(Evaluator):
             settled=theta,
             settled_value=number,
             offset=number,
-            active=jnp.zeros((self.spec.dim, 2 * CHUNK)),  # as `reserve` for the smallest room
+            active=jnp.zeros((self.spec.dim, room)),
+            weights=jnp.zeros(room) if self.bonus.weighs_rounds else None,
             filled=count,
             cost=count,
             anchors=count,
@@ -74,12 +81,16 @@ class Pruned(Evaluator):
         extra = room - memo.active.shape[1]
         if extra <= 0:
             return memo
-        return memo._replace(active=jnp.pad(memo.active, ((0, 0), (0, extra))))
+        weights = None if memo.weights is None else jnp.pad(memo.weights, (0, extra))
+        return memo._replace(active=jnp.pad(memo.active, ((0, 0), (0, extra))), weights=weights)
 
     def extend(self, memo: Anchored, rows: Rows, context: Float[Array, " dim"]) -> Anchored:
         memo = self.reserve(memo, rows.capacity)  # nothing to do unless the history has grown
-        active = memo.active.at[:, memo.filled].set(context)
-        return memo._replace(active=active, filled=memo.filled + 1)
+        active, weights = memo.active.at[:, memo.filled].set(context), memo.weights
+        if weights is not None:
+            newest = self.bonus.weighed(jnp.ones(()), rows.filled - 1)
+            weights = weights.at[memo.filled].set(newest)
+        return memo._replace(active=active, weights=weights, filled=memo.filled + 1)
 
     def begin(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
         del rows, theta
@@ -117,17 +128,20 @@ class Pruned(Evaluator):
         # more than the arithmetic.
         sizes = sizes_up_to(memo.active.shape[1])
 
-        def reading(size: int) -> Callable[[Array, Array, Array], tuple[Value, Theta]]:
-            def read(active: Array, filled: Array, theta: Array) -> tuple[Value, Theta]:
-                valid = (jnp.arange(size) < filled).astype(jnp.float32)
-                return rows_bonus(self.spec, self.bonus, theta, active[:, :size], valid)
+        def reading(size: int) -> Callable[..., tuple[Value, Theta]]:
+            def read(
+                active: Array, weights: Array | None, filled: Array, theta: Array
+            ) -> tuple[Value, Theta]:
+                counts = (jnp.arange(size) < filled).astype(jnp.float32)
+                if weights is not None:
+                    counts = counts * weights[:size]
+                return rows_bonus(self.spec, self.bonus, theta, active[:, :size], counts)
 
             return read
 
         which = smallest_size(sizes, memo.filled)
-        value, gradient = lax.switch(
-            which, [reading(size) for size in sizes], memo.active, memo.filled, theta
-        )
+        branches = [reading(size) for size in sizes]
+        value, gradient = lax.switch(which, branches, memo.active, memo.weights, memo.filled, theta)
         linear = jnp.sum((theta - memo.anchor) * memo.settled)
         value = value + (memo.settled_value - memo.offset + linear)
         return value, gradient + memo.settled, memo
@@ -155,16 +169,22 @@ class Pruned(Evaluator):
             # φ must be straight over all values that the best score can take.
             straight = jnp.abs(self.bonus.b - best) > own * length + self.bonus.bend()
             settled = (clear & straight).astype(jnp.float32) * chunk.valid
-            weights = onehot * (self.bonus.slope(best) * settled)
             active = chunk.valid * (1.0 - settled)
+            settled = self.bonus.weighed(settled, chunk.numbers)
+            pulls = onehot * (self.bonus.slope(best) * settled)
             # Active columns first; what follows them is overwritten by the next chunk.
             order = jnp.argsort(-active, stable=True)
+            weights = carry.weights
+            if weights is not None:
+                own_weights = self.bonus.weighed(jnp.ones(CHUNK), chunk.numbers)[order]
+                weights = lax.dynamic_update_slice_in_dim(weights, own_weights, carry.filled, 0)
             return carry._replace(
-                settled=carry.settled + contract(weights, contexts),
+                settled=carry.settled + contract(pulls, contexts),
                 settled_value=carry.settled_value + jnp.sum(self.bonus.phi(best) * settled),
                 active=lax.dynamic_update_slice_in_dim(
                     carry.active, contexts[:, order], carry.filled, axis=1
                 ),
+                weights=weights,
                 filled=carry.filled + jnp.sum(active).astype(jnp.int32),
             )
 

@@ -24,7 +24,7 @@ class Batched(NamedTuple):
 
 
 class Subsampled(Evaluator):
-    """Unbiased: ∇B(θ₀) + (n/B) Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)], θ₀ where the round began.
+    """Unbiased: ∇B(θ₀) + (n/B) Σ_batch w_i [∇φ_i(θ) − ∇φ_i(θ₀)], θ₀ where the round began.
 
     Every evaluation draws a batch of consecutive rounds; see `random_batches.random_batch`.
     Dubey et al., "Variance reduction in stochastic gradient Langevin dynamics", NeurIPS 2016.
@@ -59,15 +59,14 @@ class Subsampled(Evaluator):
         number, weight = random_batch(uniform[0], rows.filled, self.batch)
 
         def change(longest: int | None) -> Callable[[], Theta]:
-            """Σ_batch [∇φ_i(θ) − ∇φ_i(θ₀)] for a batch of at most so many rounds; None: any."""
+            """Σ_batch w_i [∇φ_i(θ) − ∇φ_i(θ₀)] for a batch of at most so many rounds; None: any."""
 
             def of_piece() -> Theta:
                 chunk = rows.batch(number, self.batch, longest)
                 assert chunk.contexts is not None
-                _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, chunk.valid)
-                _, there = rows_bonus(
-                    self.spec, self.bonus, memo.start, chunk.contexts, chunk.valid
-                )
+                weights = self.bonus.weighed(chunk.valid, chunk.numbers)
+                _, here = rows_bonus(self.spec, self.bonus, theta, chunk.contexts, weights)
+                _, there = rows_bonus(self.spec, self.bonus, memo.start, chunk.contexts, weights)
                 return here - there
 
             return of_piece
