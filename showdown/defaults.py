@@ -51,7 +51,8 @@ def default_choice(book: Book) -> str:
     """What should a practitioner use?"""
     return section(
         "What to use by default, and what does it cost?",
-        "Every agent with the settings it has out of the box. Agents are ranked on every testbed "
+        "Every agent with the preset `beta-1`, which linear agents had out of the box before they "
+        "learned noise and prior; networks as they come. Agents are ranked on every testbed "
         "seed by seed and the ranks averaged, so that no testbed counts for more than another. "
         "The size of a difference does not count either. An agent may be the best unless a "
         "paired t-test of mean ranks says that another one is better, at level 0.05/(k − 1) with "
@@ -84,7 +85,7 @@ def _temperature(book: Book) -> list[str]:
         hot = [f"`{r.agent}` {posterior.times(v)}" for r, v in ratios if id(r) in ids]
         if hot:
             out.append(
-                f"On {testbed} the draws out of the box have this much of the posterior's "
+                f"On {testbed} the draws at `beta-1` have this much of the posterior's "
                 f"variance: {enumeration(hot)}."
             )
         low, high = AS_WIDE

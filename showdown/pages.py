@@ -38,7 +38,8 @@ to 14 with 5. These ranges go from Gaussian to exponential differences. Verdicts
 for their number; rankings are. Brackets hold intervals. Regret is a loss, so lower is better. Where
 a share of seeds is *better*, ties count half. λ weighs the feel-good bonus and b caps it; 1/β is
 the temperature of the target: hotter draws scatter more. *Sound* steps follow the curvature of the
-target, as they do by default; *the paper’s* are those of its [presets](../reproducing.md)."""
+target, as they do by default; *the paper’s* are those of its [presets](../reproducing.md). Where
+nothing else is said, linear agents have the preset `beta-1`."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]

@@ -49,7 +49,8 @@ def in_order(results: Iterable[AgentResult]) -> list[AgentResult]:
         swept = (
             r.settings.get(name, 0.0) for name in ("lam", "b", "s", "steps", "gamma", "beta", "eta")
         )
-        return (r.testbed, r.agent, not is_sound(r), *(float(v) for v in swept))
+        numbers = (0.0 if isinstance(v, str) else float(v) for v in swept)
+        return (r.testbed, r.agent, not is_sound(r), *numbers)
 
     return sorted(results, key=key)
 
@@ -217,7 +218,8 @@ def _default_bonus(book: Book) -> str:
     groups = _grouped(effects, lambda r: "Wheels" if "wheel" in r.testbed else "Data sets")
     return section(
         "Wheels, and data sets out of the box",
-        "Agents with the settings they have by default, λ = 0.1, beside their twins without bonus.",
+        "Agents with the preset `beta-1`, networks as they come, λ = 0.1, beside their twins "
+        "without bonus.",
         items([tally_sentence(name, own) for name, own in groups.items()]) or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
         depth=3,

@@ -228,7 +228,7 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     (kept,) = keeping.read(tmp_path)
     back = kept.result
     assert (kept.studies, kept.numbers) == (("a", "b"), (3, 5))
-    every = AGENTS[whole.agent].resolve(whole.settings)
+    every = AGENTS[whole.agent].resolve({**whole.settings, "early": 1})
     assert (back.agent, back.settings, back.seeds) == (whole.agent, every, whole.seeds)
     np.testing.assert_array_equal(back.final_regret, whole.final_regret)
     np.testing.assert_array_equal(back.diverged_at, whole.diverged_at)

@@ -11,7 +11,7 @@ ROUNDS, SEEDS = 10_000, 100
 
 @pytest.fixture(scope="module")
 def result() -> RunResult:
-    return feelgood.run("linear-20", ["linucb", "uniform"], rounds=ROUNDS, seeds=SEEDS)
+    return feelgood.run("linear-20", ["lints", "linucb", "uniform"], rounds=ROUNDS, seeds=SEEDS)
 
 
 def test_lints_is_the_published_one() -> None:

@@ -279,8 +279,8 @@ def test_health_is_shown_on_request(command: Command) -> None:
     [
         ("linear-20 lints", ["linear-20"], ["lints"]),
         ("lints linear-20 linucb", ["linear-20"], ["lints", "linucb"]),
-        ("linear-* l*ts", ["linear-20", "linear-40"], ["lmcts", "lints"]),
-        ("lints linear-6 wheel-0.3 l*ts", ["linear-6", "wheel-0.3"], ["lints", "lmcts"]),
+        ("linear-* l*cts", ["linear-20", "linear-40"], ["lmcts"]),
+        ("lints linear-6 wheel-0.3 l*cts", ["linear-6", "wheel-0.3"], ["lints", "lmcts"]),
         ("lints deep/mine.CSV", [Path("deep/mine.CSV")], ["lints"]),
     ],
 )
@@ -498,8 +498,8 @@ REFUSED = {
     ),
     "pattern of both": (
         ["lin*", "lints"],
-        "'lin*' matches testbeds (linear-20, linear-40) and agents (lints, linucb): write a "
-        "narrower pattern.",
+        "'lin*' matches testbeds (linear-20, linear-40) and agents (lints, linucb, "
+        "lints-inflated): write a narrower pattern.",
     ),
     "pattern of nothing": (
         ["q*", "lints"],

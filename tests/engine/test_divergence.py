@@ -163,15 +163,17 @@ def test_the_first_largest_score_wins_and_one_bad_score_spoils_all() -> None:
 
 def test_scores_that_are_no_numbers_are_a_divergence_in_their_round() -> None:
     """`eta` is 0 to a processor: every draw is infinite, though the state is sound."""
-    outcome = simulate(Coins(), forced(LinTS(), eta=1e-39), rounds=5, seeds=[0, 1])
+    outcome = simulate(Coins(), forced(LinTS(eta=1.0), eta=1e-39), rounds=5, seeds=[0, 1])
     assert outcome.diverged_at.tolist() == [[1, 1]]
     assert np.isnan(outcome.final_regret).all()
     with pytest.raises(FeelgoodError, match="seed 3 diverged in round 1: use other settings"):
-        gather(Coins(), forced(LinTS(), eta=1e-39), 5, 3)
+        gather(Coins(), forced(LinTS(eta=1.0), eta=1e-39), 5, 3)
 
 
 def test_a_step_that_is_no_number_is_a_divergence_though_its_filter_rejects_it() -> None:
-    outcome = simulate(Coins(), forced(Thompson(MALA(), steps=1), step=np.nan), rounds=3, seeds=[0])
+    outcome = simulate(
+        Coins(), forced(Thompson(kernel=MALA(), steps=1), step=np.nan), rounds=3, seeds=[0]
+    )
     assert outcome.diverged_at.tolist() == [[1]]
 
 

@@ -102,9 +102,9 @@ def test_arms_are_counted_by_chain() -> None:
 
 
 def test_what_does_not_fit_is_refused_before_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five factors of 20,000 × 20,000: 7.5 GiB, and a round needs more than twice that."""
+    """Five factors and five sums of 20,000 × 20,000: 15 GiB, and a round needs three times that."""
     monkeypatch.setenv("FEELGOOD_MEMORY", "16")
-    with pytest.raises(FeelgoodError, match=r"one chain of this agent needs about 22.4 GiB"):
+    with pytest.raises(FeelgoodError, match=r"one chain of this agent needs about 44.7 GiB"):
         feelgood.run("linear-100000", ["lints"], rounds=5, seeds=1)
 
 

@@ -19,6 +19,7 @@ from feelgood.engine.plan import (
     on_cores,
     that_fit,
 )
+from feelgood.numerics.chi_square import NORMALS
 from feelgood.testbeds import Linear
 
 TINY = Linear(parameters=6, arms=3)
@@ -91,7 +92,7 @@ def test_an_accelerator_plays_all_chains_together_and_its_stores_grow(
 @pytest.mark.parametrize(
     ("name", "needs", "repeats"),
     [
-        ("lints", Needs(draw=6, choose=0), False),
+        ("lints", Needs(draw=6 + NORMALS, choose=0), False),
         ("linucb", Needs(draw=0, choose=0), False),
         ("lmcts", Needs(draw="key", choose=0), True),
         ("epsgreedy", Needs(draw=0, choose="key"), False),

@@ -62,7 +62,7 @@ def digest(cache: Path, flag: str | None, *args: str) -> tuple[str, str]:
 def test_a_run_is_in_its_own_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     def played() -> list[bytes]:
         monkeypatch.setattr(compiling, "_programs", type(compiling._programs)())
-        outcome = simulate(Coins(), [LinTS(), LinTS(eta=2.0)], rounds=9, seeds=[3, 4])
+        outcome = simulate(Coins(), [LinTS(eta=1.0), LinTS(eta=2.0)], rounds=9, seeds=[3, 4])
         block = environment(Coins(), [3], 4)
         return [outcome.curve.tobytes(), *(np.asarray(x).tobytes() for x in block)]
 

@@ -185,7 +185,9 @@ def test_a_longer_run_begins_like_a_shorter_one() -> None:
 
 def test_progress_adds_up_to_all_chain_rounds() -> None:
     seen: list[int] = []
-    simulate(TINY, [LinTS(), LinTS(eta=2.0)], rounds=70, seeds=range(4), progress=seen.append)
+    simulate(
+        TINY, [LinTS(eta=1.0), LinTS(eta=2.0)], rounds=70, seeds=range(4), progress=seen.append
+    )
     assert sum(seen) == 70 * 4 * 2
     assert all(n > 0 for n in seen)
 

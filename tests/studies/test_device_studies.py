@@ -376,7 +376,7 @@ def test_linear_agents_are_cut_by_memory_too(
 
 def test_a_linear_agent_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "0.5")
-    with pytest.raises(FeelgoodError, match=r"one chain of this agent needs about 1\.1 GiB"):
+    with pytest.raises(FeelgoodError, match=r"one chain of this agent needs about 2\.1 GiB"):
         simulate(Wide(), AGENTS["lints"].build({}), rounds=10, seeds=[0])
 
 

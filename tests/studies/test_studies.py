@@ -103,7 +103,7 @@ MALFORMED = {
         "1,000,000 settings",
     ),
     "same-cell-twice": (
-        'testbeds = ["linear-20"]\n[[agents.lints]]\neta = 1\n[[agents.lints]]\n',
+        'testbeds = ["linear-20"]\n[[agents.lints]]\ntemperature = 1\n[[agents.lints]]\n',
         "twice with the same settings",
     ),
     "preset-unknown": (GOOD + 'preset = "papr"\n', "unknown preset 'papr'"),
@@ -217,7 +217,7 @@ def test_a_study_file_says_what_it_says(tmp_path: Path) -> None:
 
 def test_identity_is_the_specification() -> None:
     (cell,) = plan_cells("linear-20", "lints", rounds=50, seeds=3)
-    (same,) = plan_cells("linear-20", "lints", settings={"eta": 1}, rounds=50, seeds=3)
+    (same,) = plan_cells("linear-20", "lints", settings={"temperature": 1}, rounds=50, seeds=3)
     assert cell.id == same.id
     assert Cell.from_json(json.loads(json.dumps(cell.to_json()))).id == cell.id
     others = [

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
-from feelgood.agents.gibbs import Coefficients, GibbsPolicy
+from feelgood.agents.gibbs import GibbsPolicy
 from feelgood.core.errors import FeelgoodError, did_you_mean
 from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
@@ -113,7 +113,8 @@ class BlackjaxThompson(GibbsPolicy):
     steps: int = setting(5, "kernel steps per round", low=1, high=10_000)
     leapfrog: int = setting(5, "integration steps, where the kernel takes them", low=1, high=1000)
 
-    def _energy(self, spec: Spec, law: Coefficients) -> Energy:
+    def _energy(self, spec: Spec, scales: Scales | None = None) -> Energy:
+        law = self.coefficients(spec, scales)
         likelihood = loss_for(self.likelihood, spec)
         bonus = None
         if self.bonus is not None:
@@ -133,7 +134,7 @@ class BlackjaxThompson(GibbsPolicy):
 
     def init(self, key: Key[Array, ""], spec: Spec) -> BlackjaxState:
         scales = self.first_scales(spec)
-        energy = self._energy(spec, self.coefficients(spec, scales))
+        energy = self._energy(spec, scales)
         rows = None
         if energy.needs_contexts or energy.needs_played:
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=energy.needs_played)
@@ -151,7 +152,7 @@ class BlackjaxThompson(GibbsPolicy):
     def draw(self, noise: Key[Array, ""], state: BlackjaxState) -> BlackjaxState:
         kernel = find_kernel(self.kernel)
         law = self.coefficients(state.spec, state.scales)
-        energy = self._energy(state.spec, law)
+        energy = self._energy(state.spec, state.scales)
         target = LinearModelTarget.of(energy, state.data, state.theta)
         shape = state.theta.shape
 

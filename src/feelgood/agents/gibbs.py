@@ -62,10 +62,10 @@ class GibbsPolicy(ModelPolicy):
             law = Coefficients(beta=jnp.ones(()), eta=eta, rho=0.5 / prior)
         return law._replace(beta=law.beta / self.temperature)
 
-    def linear_target(self, spec: Spec, bonus: FeelGood | None) -> LinearTarget | None:
-        """What the target is as a law of a linear model's parameters; None while it is learned."""
+    def linear_target(self, spec: Spec, bonus: FeelGood | None) -> LinearTarget:
+        """What the target is as a law of a linear model's parameters."""
         if self.scale_model() is not None:
-            return None
+            return LinearTarget(weight=None, prior=None, loss=loss_for(self.likelihood, spec))
         law = self.coefficients(spec, None)
         by = 2.0 * float(law.beta)
         return LinearTarget(

@@ -34,7 +34,7 @@ class Baseline:
     testbed_settings: dict[str, Any]
     agent: str
     settings: dict[str, Any]
-    #: Whose settings: `"default"`, those out of the box, `"paper"`, the paper's, or both of them.
+    #: Whose settings: the preset `"beta-1"`, the preset `"paper"`, or both of them.
     preset: str
     rounds: int
     seeds: tuple[int, ...]

@@ -83,8 +83,9 @@ class LinearTarget(NamedTuple):
     exp(beta · λ Σ φ(max_a f_θ)) where there is a feel-good bonus. Other losses have no closed form.
     """
 
-    weight: float
-    prior: float
+    #: None: learned along the run, and not known beforehand.
+    weight: float | None
+    prior: float | None
     loss: Likelihood = "squared"
     #: A `feelgood.targets.bonus.FeelGood`, and the inverse temperature that it is weighted with.
     bonus: Any = None

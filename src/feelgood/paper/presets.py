@@ -105,11 +105,13 @@ _STEPS_AT_BETA_1 = {"svrglmc": 0.3, "ulmc": 0.3, "lmc": 0.5, "mala": 0.4, "hmc":
 def beta_1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """β = η = 1 and ρ = 0.01, with steps that follow the curvature: the same for all agents.
 
-    Most studies of single questions were run so. The noise of a testbed does not enter.
+    Most studies of single questions were run so. The noise of a testbed does not enter, and the
+    bonus is on the score.
     """
-    out: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
     parts = grammar.parts_of(agent)
     if parts is None:
-        return {"eta": 1.0, "rho": 0.01}
+        return {"eta": 1.0, "rho": 0.01} if agent == "lints" else {}
+    out: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
+    out["bonus_on"] = "score" if spec.rewards == "bernoulli" else "mean"
     out["step"] = _STEPS_AT_BETA_1[parts.variant + parts.kernel_name]
     return out

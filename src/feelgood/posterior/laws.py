@@ -152,7 +152,7 @@ def own_target(policy: Policy, spec: Spec, log: Observed, seed: int = 0) -> Law 
     """The law that this agent should draw from with these data; None where it does not say."""
     require_normal(policy, spec)
     target = policy.hints(spec).target
-    if target is None:
+    if target is None or target.weight is None or target.prior is None:
         return None
     plain = normal_law(Moments.of(spec, log), target.weight, target.prior)
     if target.bonus is None:

@@ -31,7 +31,9 @@ class Linear(Testbed):
     """
 
     parameters: int = setting(20, "number of parameters, over all arms", low=1, high=100_000)
-    arms: int = setting(5, "number of arms; must divide the number of parameters", low=2, high=4096)
+    arms: int = setting(
+        5, "number of arms; must divide the number of parameters", low=2, high=100_000
+    )
     noise: Number = setting(0.5, "standard deviation of the rewards", low=0.0, high=1e6)
     scale: Number = setting(1.0, "standard deviation of the contexts", low=1e-6, high=1e6)
     condition: Number = setting(1.0, "condition number of the contexts", low=1.0, high=1e8)
