@@ -27,7 +27,9 @@ class NeuralEnsemble(MembersPolicy):
     NeurIPS 2018; Lu and Van Roy, "Ensemble sampling", NeurIPS 2017.
     """
 
-    prior_scale: Number = setting(1.0, "weight c of the random networks", low=0.0, high=1e9)
+    prior_scale: Number = setting(
+        1.0, "weight c of the random networks", low=0.0, high=1e9, tune=(0.1, 10.0)
+    )
 
     def own(self, key: AnyKey, network: Network) -> Float[Array, "members parameters"]:
         """The parameters of p_k."""

@@ -19,7 +19,7 @@ class NeuralUCB(DesignPolicy, TrainedPolicy):
     Zhou, Li and Gu, "Neural contextual bandits with UCB-based exploration", ICML 2020.
     """
 
-    nu: Number = setting(0.1, "scale ν of the variance", low=0.0, high=1e9)
+    nu: Number = setting(0.1, "scale ν of the variance", low=0.0, high=1e9, tune=(1e-3, 10.0))
     reg: Number = setting(
         0.01, "regularisation: of the design matrix, and weight decay reg/t", above=0.0, high=1e9
     )
