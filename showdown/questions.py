@@ -218,8 +218,7 @@ def _default_bonus(book: Book) -> str:
     groups = _grouped(effects, lambda r: "Wheels" if "wheel" in r.testbed else "Data sets")
     return section(
         "Wheels, and data sets out of the box",
-        "Agents with the preset `beta-1`, networks as they come, λ = 0.1, beside their twins "
-        "without bonus.",
+        "Agents with the preset `beta-1`, λ = 0.1, beside their twins without bonus.",
         items([tally_sentence(name, own) for name, own in groups.items()]) or NOT_RUN,
         folded("All pairs", table(effects)) if effects else "",
         depth=3,

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from typer.testing import CliRunner
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS
-from feelgood.engine.results import AgentResult, PosteriorAlong
+from feelgood.engine.results import AgentResult, PosteriorAlong, run_key
 from feelgood.paper.published_numbers import all_published
 from feelgood.report.chain_costs import chain_cost
 from feelgood.studies import Store, plan_cells, read_study
@@ -74,6 +75,19 @@ def test_kept_runs_have_what_stood_in_for_later_settings(
     assert set(found) == set(AGENTS[agent].settings)
     assert found | settings == found
     assert (found["bonus_on"], found["lam_schedule"]) == (had, "constant")
+
+
+def test_networks_are_asked_for_as_they_were_kept() -> None:
+    """The preset `beta-1` has their settings from before the noise was learned; digits are here."""
+    pytest.importorskip("sklearn")
+    kept = {keeping.key_of_row(row) for row in keeping.read_rows(ROOT / "results")}
+    text = (ROOT / "studies" / "question-default-data.toml").read_text()
+    preset, agents = (tomllib.loads(text)[name] for name in ("preset", "agents"))
+    for agent in agents:
+        (cell,) = plan_cells(
+            "digits", agent, preset=preset, seeds=5, testbed_settings={"preprocess": "standard"}
+        )
+        assert run_key(cell) in kept, agent
 
 
 # What is committed ---------------------------------------------------------------------------

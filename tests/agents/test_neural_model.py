@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from grids import slow_but
+from proofs.network_models import some_regression
 from rounds import decide
 from scipy import optimize, stats
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError, Spec, simulate
-from feelgood.agents.neural_linear import NeuralLinear, Regression
 from feelgood.agents.neural_mcmc import NeuralThompson
-from feelgood.agents.neural_ts import NeuralTS
 from feelgood.targets.network_noise import PRIOR_REWARDS, PRIOR_SHARE, NetworkNoise
 from feelgood.targets.sums import Stats
 from feelgood.testbeds import Linear
@@ -22,7 +22,7 @@ SPEC = Spec(arms=3, dim=2)
 SMALL = {"layers": "6", "batch": 8, "updates": 3}
 
 
-@pytest.mark.parametrize("kernel", ["lmc", "ulmc", "hmc"])
+@pytest.mark.parametrize("kernel", slow_but({"lmc"}, ["lmc", "ulmc", "hmc"]))
 def test_both_vocabularies_say_the_same_law(kernel: str) -> None:
     """β = 1/(2σ²τ), η = 1, ρ = σ²/s², with the same step: the same chains but for rounding."""
     values = SMALL | ({"batch": 0} if kernel == "hmc" else {})
@@ -78,12 +78,6 @@ def test_mixtures_are_refused(name: str, values: dict[str, Any], message: str) -
 # ---- the estimate ---------------------------------------------------------------------------
 
 
-def some_regression(noise: float, count: int, width: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(count)
-    features = np.maximum(rng.normal(size=(count, width)), 0.0)
-    return features, features @ rng.normal(size=width) + noise * rng.normal(size=count)
-
-
 def evidence_maximum(features: np.ndarray, rewards: np.ndarray) -> float:
     """σ² at the largest evidence, with the prior s₀² of the scales as one parameter more."""
     gram = features @ features.T
@@ -98,7 +92,7 @@ def evidence_maximum(features: np.ndarray, rewards: np.ndarray) -> float:
     return float(np.exp(best.x[0]))
 
 
-@pytest.mark.parametrize("noise", [0.05, 2.0])
+@pytest.mark.parametrize("noise", slow_but({0.05}, [0.05, 2.0]))
 def test_the_estimate_is_the_evidence_maximum_with_its_prior(noise: float) -> None:
     features, rewards = some_regression(noise, count=40)
     sums = Stats(
@@ -107,8 +101,9 @@ def test_the_estimate_is_the_evidence_maximum_with_its_prior(noise: float) -> No
     )
     squares = np.sum(rewards**2)
     learned = NetworkNoise.unknown()
+    step = jax.jit(lambda old: old.learn(sums, jnp.asarray(squares, jnp.float32), jnp.asarray(40)))
     for _ in range(30):
-        learned = learned.learn(sums, jnp.asarray(squares, jnp.float32), jnp.asarray(40))
+        learned = step(learned)
     want = evidence_maximum(features, rewards)
     np.testing.assert_allclose(learned.scales.noise, want, rtol=5e-3)
     shrunk = 40 * want + PRIOR_REWARDS * PRIOR_SHARE * squares / 40
@@ -118,7 +113,7 @@ def test_the_estimate_is_the_evidence_maximum_with_its_prior(noise: float) -> No
 def test_nothing_is_learned_from_rewards_of_zero() -> None:
     before = NetworkNoise.unknown()
     sums = Stats(gram=jnp.eye(2)[:, :, None], moment=jnp.zeros((2, 1)))
-    after = before.learn(sums, jnp.zeros(()), jnp.asarray(3))
+    after = jax.jit(lambda: before.learn(sums, jnp.zeros(()), jnp.asarray(3)))()
     for got, want in zip(jax.tree.leaves(after), jax.tree.leaves(before), strict=True):
         np.testing.assert_array_equal(got, want)
 
@@ -133,36 +128,10 @@ def test_the_truth_is_found(agent: str, noise: float) -> None:
     np.testing.assert_allclose(result.health["noise"][:, -1], noise, rtol=0.2)
 
 
-# ---- neural-linear and neural-ts ------------------------------------------------------------
+# ---- neural-linear; its draws and the widths of neural-ts are in `proofs/network_models.py` ---
 
 
-def test_neural_linear_draws_a_student_t() -> None:
-    """Given V, v·w is v·V⁻¹b + √(τ(Σr² − bᵀV⁻¹b)/n · vᵀV⁻¹v) t_n; false alarms 1e-6."""
-    count, temperature = 5, 2.0
-    features, rewards = some_regression(0.5, count, width=3)
-    agent = AGENTS["neural-linear"].build({"layers": "3", "temperature": temperature})
-    assert isinstance(agent, NeuralLinear)
-    scales = agent.explorer(agent.network(SPEC)).scales
-    assert scales is not None
-    regression = Regression(
-        stats=Stats(
-            gram=jnp.asarray(features.T @ features, jnp.float32)[:, :, None],
-            moment=jnp.asarray(features.T @ rewards, jnp.float32)[:, None],
-        ),
-        squares=jnp.asarray(np.sum(rewards**2), jnp.float32),
-        scales=scales._replace(noise=jnp.asarray(0.3), prior=jnp.asarray(1.5)),
-    )
-    keys = jax.random.split(jax.random.key(4), 20_000)
-    draws = jax.vmap(lambda key: agent.weights(key, regression, jnp.asarray(count)))(keys)
-    precision = 0.2 * np.eye(3) + features.T @ features
-    mean = np.linalg.solve(precision, features.T @ rewards)
-    left = np.sum(rewards**2) - mean @ features.T @ rewards
-    for direction in np.eye(3):
-        spread = temperature * left / count * direction @ np.linalg.solve(precision, direction)
-        standard = (np.asarray(draws, np.float64) @ direction - direction @ mean) / np.sqrt(spread)
-        assert stats.kstest(standard, stats.t(count).cdf).pvalue > 1e-6 / 3
-
-
+@pytest.mark.slow
 def test_neural_linear_with_told_noise_and_prior() -> None:
     """ρ = σ²/s² and the variance σ², as with ρ and ν in the paper's words."""
     words = AGENTS["neural-linear"].build({**SMALL, "noise": 0.5, "prior": 2.0})
@@ -170,28 +139,3 @@ def test_neural_linear_with_told_noise_and_prior() -> None:
     problem = Linear(parameters=6, arms=3)
     a, b = (simulate(problem, p, rounds=40, seeds=[0], workers=1) for p in (words, papers))
     np.testing.assert_array_equal(a.arm_counts, b.arm_counts)
-
-
-@pytest.mark.parametrize("likelihood", ["squared", "bernoulli"])
-def test_the_widths_of_neural_ts(likelihood: str) -> None:
-    """v = σ²τ φᵀ(σ²/s² I + Σ w φφᵀ)⁻¹φ; w is 1, or μ(1 − μ) with σ = 1 for Bernoulli rewards."""
-    told = {"noise": 0.3, "prior": 0.5, "temperature": 2.0, "likelihood": likelihood}
-    agent = AGENTS["neural-ts"].build(SMALL | told)
-    assert isinstance(agent, NeuralTS)
-    network, rng = agent.network(SPEC), np.random.default_rng(1)
-    state = agent.reserve(agent.init(jax.random.key(1), SPEC), 8)
-    noise = 0.09 if likelihood == "squared" else 1.0
-    matrix = noise / 0.25 * np.eye(6)
-    for t in range(4):
-        x, arm = jnp.asarray(rng.normal(size=2), jnp.float32), t % 3
-        feature = np.asarray(network.features(state.theta, x)[arm], np.float64)
-        mean = 1.0 / (1.0 + np.exp(-float(network.scores(state.theta, x)[arm])))
-        weight = 1.0 if likelihood == "squared" else mean * (1.0 - mean)
-        matrix += weight * np.outer(feature, feature)
-        state = agent.update(state, x, jnp.asarray(arm), jnp.asarray(1.0))
-    features = np.asarray(network.features(state.theta, x), np.float64)
-    squares = np.einsum("ai,ij,aj->a", features, np.linalg.inv(matrix), features)
-    got = agent.scores(state, x)[1]
-    np.testing.assert_allclose(got, np.sqrt(2.0 * noise * squares), rtol=1e-4)
-    decay = (2.0 if likelihood == "squared" else 1.0) * noise / 0.25
-    np.testing.assert_allclose(agent.weight_decay(state), decay, rtol=1e-6)

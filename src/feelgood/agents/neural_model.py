@@ -16,8 +16,9 @@ from feelgood.targets.replay import Replay, tree_slice
 from feelgood.targets.scales import Scales, due
 from feelgood.targets.sums import Stats
 
-#: The usual scale of the weights: with it a network of standardised features has values near 1.
-PRIOR = 1.0
+#: The usual scale s of the weights. A hidden layer of H units has values of about
+#: s² √(H (‖x‖² + 1) / 2): near 1 with 50 units and contexts of length 1.
+PRIOR = 0.4
 
 _Vector = Float[Array, " parameters"]
 
