@@ -31,9 +31,9 @@ QUANTILES = (0.02, 0.2, 0.5, 0.8, 0.98)
 
 
 def some_rounds(agent: Policy, count: int = ROUNDS) -> Any:
-    """A state that remembers so many rounds."""
+    """A state that remembers so many rounds, with room for more."""
     rng = generator_for(f"rounds of networks, {count}")
-    state = agent.reserve(agent.init(jax.random.key(0), SPEC), count)
+    state = agent.reserve(agent.init(jax.random.key(0), SPEC), count + 4)
     update = program(agent.update)
     for _ in range(count):
         x = jnp.asarray(rng.normal(size=2), jnp.float32)
