@@ -238,6 +238,49 @@ def _data_bonus(book: Book) -> str:
     return section("Data sets", about, items(sentences) or NOT_RUN, pairs, depth=3)
 
 
+#: What `bonus_on` says, for people.
+BONUS_ON = {"mean": "bonus on the mean reward", "score": "bonus on the score"}
+
+
+def bonus_scale_effects(book: Book) -> tuple[list[Effect], list[Effect]]:
+    """The bonus in both forms beside none, and the form on the mean beside that on the score."""
+    study = "question-bonus-scale"
+    beside_none = bonus_effects(book, [study])
+    forms = []
+    for r in in_order(book.shelf.of(study)):
+        if r.settings["bonus_on"] == "mean" and r.settings["lam"] > 0:
+            twins = book.shelf.twins(r, r.agent, ("bonus_on",))
+            score = [t for t in twins if t.settings["bonus_on"] == "score"]
+            forms.append(effect(settings_text(r, ("lam",)), r, score[0] if score else None))
+    return beside_none, forms
+
+
+def _bonus_scale(book: Book) -> str:
+    """What the bonus acts on, where rewards have a link."""
+    about = (
+        "Agents out of the box on a logistic bandit. The paper's bonus is the largest mean reward, "
+        "which lies between 0 and 1. Until version 0.2 ours was the largest score, which has no "
+        "such bound: `bonus_on = score` still is that."
+    )
+    effects, forms = bonus_scale_effects(book)
+    if not effects:
+        return section("Which scale the bonus is on", about, NOT_RUN, depth=3)
+
+    def whose(r: AgentResult) -> str:
+        return f"`{r.agent}` on {r.testbed}, {BONUS_ON[str(r.settings['bonus_on'])]}"
+
+    sentences = [summary(name, own) for name, own in _grouped(effects, whose).items()]
+    both = _grouped(forms, lambda r: f"`{r.agent}`, on the mean beside on the score")
+    sentences += [summary(name, own) for name, own in both.items()]
+    return section(
+        "Which scale the bonus is on",
+        about,
+        items(sentences),
+        folded("All pairs", table([*effects, *forms])),
+        depth=3,
+    )
+
+
 def _cap(book: Book) -> str:
     about = (
         "λ and b together on linear-20, sound steps, beside the agent without bonus; then a cap "
@@ -287,6 +330,7 @@ def feel_good(book: Book) -> str:
             LOGISTIC,
             "lambda-logistic",
         ),
+        _bonus_scale(book),
         _bonus_part(
             book,
             "Neural bandits",

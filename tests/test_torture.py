@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.mark.parametrize(
     "options",
     [
-        # Damage and disks have quick tests of their own in tests/studies.
-        pytest.param(["kills", "calls", "inputs", "--only", "0"], id="one of three kinds"),
+        # The others have quick tests of their own in tests/studies and tests/cli.
+        pytest.param(["calls", "--only", "0"], id="one call"),
         pytest.param([], id="the short form", marks=pytest.mark.slow),
     ],
 )
