@@ -516,7 +516,6 @@ MUTANTS = (
         "count / (self.updates * self.batch)",
         "1.0",
         ((noise_checks, "6"),),
-        quick=0,
     ),
     Mutant(
         "rows that were not played in the noise of a network",
@@ -525,7 +524,6 @@ MUTANTS = (
         " * batch.counts[:, None]",
         "",
         ((noise_checks, "0"),),
-        quick=0,
     ),
     Mutant(
         "noise of neural-linear from the rewards and not from what is left of them",
@@ -542,7 +540,6 @@ MUTANTS = (
         "1.0 * count",
         "count - 1.0",
         ((regression_checks, "2"),),
-        quick=0,
     ),
     Mutant(
         "neural-linear without its temperature",
@@ -551,7 +548,6 @@ MUTANTS = (
         "variance * self.temperature",
         "variance",
         ((regression_checks, "2"),),
-        quick=0,
     ),
     Mutant(
         "Bernoulli rewards that all tell neural-ts as much",
@@ -568,7 +564,6 @@ MUTANTS = (
         "noise * self.temperature",
         "noise",
         ((width_checks, "squared"), (width_checks, "bernoulli")),
-        quick=0,
     ),
     Mutant(
         "half of the weight decay of neural-ts",
@@ -577,7 +572,6 @@ MUTANTS = (
         "1.0 if self._bernoulli(state.spec) else 2.0",
         "1.0",
         ((width_checks, "squared"),),
-        quick=0,
     ),
     Mutant(
         "an ensemble that learns as if it had no priors",
@@ -594,7 +588,6 @@ MUTANTS = (
         "fold_in(key, k)",
         "fold_in(key, 0)",
         ((ensemble_checks, "2"),),
-        quick=0,
     ),
     Mutant(
         "a bootstrap of all or nothing, once",
@@ -611,7 +604,6 @@ MUTANTS = (
         "lanes.uniform(fold_in(key, i), self.members)",
         "lanes.uniform(fold_in(key, 0), self.members)",
         ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
-        quick=0,
     ),
     Mutant(
         "resampled rewards that count once in the loss",
@@ -620,7 +612,6 @@ MUTANTS = (
         "weight * slope * batch.counts",
         "slope * batch.counts",
         ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
-        quick=0,
     ),
     Mutant(
         "probabilities of members that have not learned yet",
@@ -637,7 +628,6 @@ MUTANTS = (
         "self.clip / jnp.maximum(length, self.clip)",
         "1.0",
         ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),
-        quick=0,
     ),
 )
 
