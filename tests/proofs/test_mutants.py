@@ -518,14 +518,6 @@ MUTANTS = (
         ((noise_checks, "6"),),
     ),
     Mutant(
-        "rows that were not played in the noise of a network",
-        sys.modules["feelgood.agents.neural_model"],
-        "feature_sums",
-        " * batch.counts[:, None]",
-        "",
-        ((noise_checks, "0"),),
-    ),
-    Mutant(
         "noise of neural-linear from the rewards and not from what is left of them",
         NeuralLinear,
         "variance",
