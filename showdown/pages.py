@@ -89,7 +89,7 @@ def in_short(book: Book) -> list[str]:
     """An answer to every question, at settings that were fixed beforehand."""
     kinds = {
         "linear bandits": questions.LINEAR,
-        "logistic bandits, Bernoulli likelihood": questions.LOGISTIC,
+        "logistic bandits, Bernoulli likelihood": questions.BONUS_SCALE,
         "neural bandits": (*questions.NEURAL, *questions.DATA_STUDIES),
     }
     bonus = [questions.headline(book, name, studies) for name, studies in kinds.items()]
