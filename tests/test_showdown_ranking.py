@@ -93,6 +93,7 @@ def test_a_search_is_collected_and_says_what_is_compared(tmp_path: Path) -> None
     assert [(a.agent, a.seeds) for a in asking.read(folder)] == [("linucb", 10), ("uniform", 10)]
 
 
+@pytest.mark.slow
 def test_another_winner_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     studies, folder = tmp_path / "studies", tmp_path / "results"
     plan = write(studies)
@@ -103,6 +104,7 @@ def test_another_winner_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
     assert dict(kept.result.settings) == dict(plan.searches[0].candidates[1][0].settings)
 
 
+@pytest.mark.slow
 def test_a_search_that_is_not_asked_for_any_more_goes(tmp_path: Path) -> None:
     studies, folder = tmp_path / "studies", tmp_path / "results"
     fill(write(studies), tmp_path / "one", 1, ("linucb", "uniform"))

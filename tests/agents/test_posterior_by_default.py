@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from grids import slow_but
 from jaxtyping import Array
 from scipy import stats
 
@@ -100,7 +99,8 @@ def arms_played(
     return np.asarray(arms), np.asarray(regret)
 
 
-@pytest.mark.parametrize("agent", slow_but(["lints"], AGENTS))
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", AGENTS)
 def test_the_units_of_the_rewards_do_not_matter(agent: str) -> None:
     """Rewards times 100: the same arms, but for rounding, in 99.9 % of rounds."""
     same = arms_played(agent, 1000, 8)[0] == arms_played(agent, 1000, 8, rewards=100.0)[0]

@@ -19,7 +19,9 @@ from feelgood.targets.sums import frobenius
 
 
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("told", [{"noise": 0.5, "prior": 2.0}, {}])
+@pytest.mark.parametrize(
+    "told", [pytest.param({"noise": 0.5, "prior": 2.0}, marks=pytest.mark.slow), {}]
+)
 def test_the_law_of_a_linear_model_is_the_posterior(shared: bool, told: dict[str, float]) -> None:
     require(variational_checks(shared, told, f"vits, shared {shared}, {told}"))
 

@@ -87,6 +87,7 @@ def test_list_one_kind(command: Command, what: str, names: feelgood.core.registr
         assert below[0].split()[0] == "linucb"
 
 
+@pytest.mark.slow
 def test_a_name_with_plus_signs_is_a_word_of_command_lines_and_study_files(
     command: Command, tmp_path: Path
 ) -> None:

@@ -253,11 +253,12 @@ def test_lane_keys_put_settings_outside_and_seeds_inside() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "testbed"),
     [
         ("fgmalats", TINY),
-        pytest.param("psfghmcts", Logistic(dim=4, arms=20), marks=pytest.mark.slow),
+        ("psfghmcts", Logistic(dim=4, arms=20)),
     ],
     ids=["columns", "products"],
 )

@@ -321,6 +321,7 @@ def test_right_kernels_sample_the_feel_good_target(name: str) -> None:
     assert found.comparisons["posterior"].verdict.status == "biased"
 
 
+@pytest.mark.slow
 def test_the_bias_of_lmc_is_of_first_order_in_its_step() -> None:
     """Its variance is 1/(1 − hp/2) times the exact one: the excess halves with the step."""
     log = small_log()
@@ -382,6 +383,7 @@ def test_wrong_kernels_are_biased(
     assert small_comparison(name, rounds=40, level=0.01, **settings).verdict.status == "biased"
 
 
+@pytest.mark.slow
 def test_chains_do_not_depend_on_how_they_are_shared_out() -> None:
     policy = AGENTS["lmcts"].build(matched_settings("lmcts", SMALL, NOISE))
     few, many = (
@@ -556,6 +558,7 @@ def test_measures_along_a_run(name: str) -> None:
 # ---- calibration ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_lints_is_calibrated_and_a_wrong_temperature_is_not() -> None:
     right = calibrate("lints", "linear-20", rounds=50, level=STRICT)
     assert right.calibrated, right.sentence
@@ -613,6 +616,7 @@ def test_the_figure_has_a_row_an_agent_and_a_column_an_arm(tmp_path: Path) -> No
     assert b"vega" in render_figure(chart, tmp_path / "a.html")
 
 
+@pytest.mark.slow
 def test_arviz_opens_the_draws(tmp_path: Path) -> None:
     arviz = pytest.importorskip("arviz", exc_type=ImportError)
     found = small_analysis().agents

@@ -61,6 +61,7 @@ def test_the_run_is_the_same_bits_with_and_without(measured: feelgood.RunResult)
             assert getattr(with_, name).tobytes() == getattr(without, name).tobytes()
 
 
+@pytest.mark.slow
 def test_right_temperatures_are_exact_and_wrong_ones_are_seen() -> None:
     """LinTS with the right noise and prior has variance 1; with η = 1 and no prior, four times."""
     right = matched_settings("lints", TESTBEDS["linear-20"].build(), 0.5)
@@ -154,6 +155,7 @@ def test_the_store_keeps_the_measures(store: Store, measured: feelgood.RunResult
     assert [m["measure"] for m in first] == list(MEASURES)
 
 
+@pytest.mark.slow
 def test_a_seed_run_with_and_without_is_one_run(store: Store) -> None:
     (mine,) = (r for r in store.results(cells(50)) if r.agent == "lints")
     assert mine.posterior is not None
@@ -183,6 +185,7 @@ def test_a_seed_run_with_and_without_is_one_run(store: Store) -> None:
     assert np.isnan(trace[3]).all()
 
 
+@pytest.mark.slow
 def test_files_of_earlier_versions_are_read(store: Store) -> None:
     cell = cells(None)[0]
     (mine,) = (r for r in store.results(cells(50)) if r.agent == "lints")

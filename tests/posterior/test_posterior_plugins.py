@@ -144,6 +144,7 @@ def test_a_linear_testbed_says_so_and_is_measured() -> None:
         calibrate("lints", "turned", rounds=20)
 
 
+@pytest.mark.slow
 def test_redraw_alone_is_enough_along_a_run_and_at_its_end() -> None:
     settings = {"regression": {"eta": [1.0, 2.0]}}
     right, wide = feelgood.run(

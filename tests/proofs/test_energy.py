@@ -95,9 +95,10 @@ def evaluate(target: LinearModelTarget, theta: Any, memo: Any, luck: Any) -> Any
     return target.evaluate(theta, memo, luck)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shared",
-    [pytest.param(False, marks=pytest.mark.slow, id="disjoint"), pytest.param(True, id="shared")],
+    [pytest.param(False, id="disjoint"), pytest.param(True, id="shared")],
 )
 def test_many_arms_and_dimensions(shared: bool) -> None:
     """Above some sizes the same mathematics is computed by other means."""
@@ -141,6 +142,7 @@ class Measured(eqx.Module):
         return cls(np.array(values) - values[0], np.array(gradients))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("contexts", "loss"), covering(itertools.product(CONTEXTS, LOSSES)))
 def test_order_of_rounds_does_not_matter(contexts: str, loss: str) -> None:
     """One chain: its bonus is pruned where parameters are disjoint, a full pass where shared."""

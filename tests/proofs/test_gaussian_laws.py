@@ -7,7 +7,7 @@ discrete Lyapunov equation. SVRG: the moments that its recursion has, batches in
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from grids import covering
+from grids import covering, slow_but
 from proofs.laws import Gaussian, gaussian_checks, proof_agent
 from proofs.levels import require
 from proofs.targets import PLAIN, Problem, kinds_of, problem
@@ -32,7 +32,10 @@ def in_absolute_units(name: str, data: Problem) -> Thompson:
     return proof_agent(name, steps=30, schedule="constant", step=step, gamma=gamma)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+# Quick: every kernel, and one with a preconditioner.
+@pytest.mark.parametrize(
+    "name", slow_but([n for n in PLAIN if n == "plmcts" or not n.startswith("p")], PLAIN)
+)
 def test_one_parameter_block_an_arm(name: str) -> None:
     require(gaussian_checks(proof_agent(name, steps=30), DISJOINT, f"{name}, disjoint"))
 

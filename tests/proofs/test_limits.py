@@ -114,7 +114,7 @@ def mode_of(formula: Formula) -> tuple[np.ndarray, float]:
 
 
 # Quick: with and without a filter, a preconditioner and each bonus.
-@pytest.mark.parametrize("name", covering(ALL, kinds_of))
+@pytest.mark.parametrize("name", slow_but(("hmcts",), ALL))
 def test_cold_chains_sit_at_the_mode(name: str) -> None:
     """Cooled down to β = 10⁴, every draw has L within 50/β of its minimum.
 

@@ -9,7 +9,7 @@ import functools
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -32,6 +32,14 @@ from proofs.logistic_laws import (
     variate_checks,
     variational_checks,
 )
+from proofs.network_models import (
+    bootstrap_checks,
+    ensemble_checks,
+    noise_checks,
+    playing_checks,
+    regression_checks,
+    width_checks,
+)
 from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
@@ -40,6 +48,12 @@ from feelgood.agents import vits
 from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
 from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.lints import LinTS
+from feelgood.agents.neural_bootstrap import NeuralBootstrap
+from feelgood.agents.neural_ensemble import NeuralEnsemble
+from feelgood.agents.neural_linear import NeuralLinear
+from feelgood.agents.neural_members import MembersPolicy
+from feelgood.agents.neural_model import NeuralModelPolicy
+from feelgood.agents.neural_ts import NeuralTS
 from feelgood.agents.pg_ts import PolyaGammaTS
 from feelgood.agents.ridge import ModelRidgePolicy
 from feelgood.numerics import chi_square as chi_square_module
@@ -54,6 +68,7 @@ from feelgood.targets.bonus import Bonus, FeelGood, MeanBonus, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
+from feelgood.targets.network_noise import NetworkNoise
 from feelgood.targets.scales import ScaleModel
 
 DATA = problem(Spec(arms=2, dim=3), 40)
@@ -168,9 +183,6 @@ class Mutant:
     broken: str
     caught_by: tuple[tuple[Callable[[str], list[Check]], str], ...]
     names: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    #: How many of the checks are quick tests. Of each check at least one is; none where another
-    #: mutant is noticed by the same check in a quick test.
-    quick: int = 1
 
     def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Compile the function anew with the line broken, and put it in its place."""
@@ -199,7 +211,6 @@ MUTANTS = (
         "tuning.whiten(chain.gradient + gradient)",
         "tuning.whiten(chain.gradient - gradient)",
         ((gaussian, "malats"), (gaussian, "pmalats")),
-        quick=0,
     ),
     Mutant(
         "β dropped from the MALA ratio",
@@ -208,7 +219,6 @@ MUTANTS = (
         "beta * (chain.value - value) + densities",
         "(chain.value - value) + densities",
         ((gaussian, "malats"),),
-        quick=0,
     ),
     Mutant(
         "β dropped from the HMC ratio",
@@ -217,7 +227,6 @@ MUTANTS = (
         "beta * (chain.value - value) + kinetic",
         "(chain.value - value) + kinetic",
         ((gaussian, "hmcts"),),
-        quick=0,
     ),
     Mutant(
         "kinetic energy left out of the HMC ratio",
@@ -226,7 +235,6 @@ MUTANTS = (
         "beta * (chain.value - value) + kinetic",
         "beta * (chain.value - value)",
         ((gaussian, "hmcts"),),
-        quick=0,
     ),
     Mutant(
         "bonus evaluated at the old θ",
@@ -235,7 +243,6 @@ MUTANTS = (
         "bonus.evaluate(memo, self.data.rows, theta, uniform)",
         "bonus.evaluate(memo, self.data.rows, self.origin, uniform)",
         ((energy, "fglmcts"), (stationary, "fglmcts"), (target, "fgmalats")),
-        quick=2,
     ),
     Mutant(
         "bonus over the played arm only",
@@ -333,7 +340,6 @@ MUTANTS = (
         "jnp.sqrt(2.0 * friction * h / tuning.beta)",
         "jnp.sqrt(2.0 * h / tuning.beta)",
         ((gaussian, "ulmcts"),),
-        quick=0,
     ),
     Mutant(
         "V⁻¹ drift with V⁻¹ noise",
@@ -342,7 +348,6 @@ MUTANTS = (
         "jnp.sqrt(2.0 * h / tuning.beta) * normal",
         "jnp.sqrt(2.0 * h / tuning.beta) * tuning.whiten(normal)",
         ((gaussian, "plmcts"), (stationary, "pfglmcts")),
-        quick=0,
     ),
     Mutant(
         "Langevin noise √(h/β)",
@@ -351,7 +356,6 @@ MUTANTS = (
         "jnp.sqrt(2.0 * h / tuning.beta)",
         "jnp.sqrt(h / tuning.beta)",
         ((gaussian, "lmcts"),),
-        quick=0,
     ),
     Mutant(
         "prior left out",
@@ -400,7 +404,6 @@ MUTANTS = (
         "noise[self.members :] / jnp.sqrt(1.0 * self.members)",
         "0.0 * noise[self.members :]",
         ((members, "ensemble++"),),
-        quick=0,
     ),
     Mutant(
         "Pólya–Gamma candidates taken without their tilt",
@@ -425,7 +428,6 @@ MUTANTS = (
         "variance * self.widening(state.spec)",
         "variance",
         ((laplace, "laplace-ts"), (widened, "lints-inflated")),
-        quick=2,
     ),
     Mutant(
         "a flow of covariances without its entropy's factor",
@@ -470,7 +472,7 @@ MUTANTS = (
     Mutant(
         "the spread of the posterior left out of the prior's scale",
         ScaleModel,
-        "_estimate",
+        "estimate",
         "length2 + spread + signal",
         "length2 + signal",
         ((scale_checks, "lints"), (scale_checks, "lmcts")),
@@ -478,7 +480,7 @@ MUTANTS = (
     Mutant(
         "the effective parameters left out of the noise",
         ScaleModel,
-        "_estimate",
+        "estimate",
         "residual + noise * (parameters - ratio * trace)",
         "residual",
         ((scale_checks, "lints"), (scale_checks, "lmcts")),
@@ -499,23 +501,141 @@ MUTANTS = (
         "v[i]",
         ((chi_square_checks, "1"),),
     ),
+    Mutant(
+        "the noise of a network without its prior",
+        NetworkNoise,
+        "learn",
+        "PRIOR_REWARDS * PRIOR_SHARE * squares / count",
+        "0.0 * squares",
+        ((noise_checks, "6"), (noise_checks, "0")),
+    ),
+    Mutant(
+        "the sums of a batch not scaled to the whole history",
+        NeuralModelPolicy,
+        "renewed",
+        "count / (self.updates * self.batch)",
+        "1.0",
+        ((noise_checks, "6"),),
+    ),
+    Mutant(
+        "noise of neural-linear from the rewards and not from what is left of them",
+        NeuralLinear,
+        "variance",
+        "squares - mean @ moment",
+        "squares",
+        ((regression_checks, "2"),),
+    ),
+    Mutant(
+        "a degree of freedom of neural-linear too few",
+        NeuralLinear,
+        "variance",
+        "1.0 * count",
+        "count - 1.0",
+        ((regression_checks, "2"),),
+    ),
+    Mutant(
+        "neural-linear without its temperature",
+        NeuralLinear,
+        "weights",
+        "variance * self.temperature",
+        "variance",
+        ((regression_checks, "2"),),
+    ),
+    Mutant(
+        "Bernoulli rewards that all tell neural-ts as much",
+        NeuralTS,
+        "observed",
+        "mean * (1.0 - mean) * square",
+        "square",
+        ((width_checks, "bernoulli"),),
+    ),
+    Mutant(
+        "neural-ts without its temperature",
+        NeuralTS,
+        "matrix",
+        "noise * self.temperature",
+        "noise",
+        ((width_checks, "squared"), (width_checks, "bernoulli")),
+    ),
+    Mutant(
+        "half of the weight decay of neural-ts",
+        NeuralTS,
+        "weight_decay",
+        "1.0 if self._bernoulli(state.spec) else 2.0",
+        "1.0",
+        ((width_checks, "squared"),),
+    ),
+    Mutant(
+        "an ensemble that learns as if it had no priors",
+        NeuralEnsemble,
+        "made_to_see",
+        "self.prior_scale * jax.vmap(fixed)(state.extra.own)",
+        "0.0 * jax.vmap(fixed)(state.extra.own)",
+        ((ensemble_checks, "2"),),
+    ),
+    Mutant(
+        "an ensemble with one prior for all",
+        NeuralEnsemble,
+        "own",
+        "fold_in(key, k)",
+        "fold_in(key, 0)",
+        ((ensemble_checks, "2"),),
+    ),
+    Mutant(
+        "a bootstrap of all or nothing, once",
+        NeuralBootstrap,
+        "resampled",
+        "2.0 * (uniform < 0.5)",
+        "1.0 * (uniform < 0.5)",
+        ((bootstrap_checks, "double-or-nothing"),),
+    ),
+    Mutant(
+        "a bootstrap that resamples no rounds but members",
+        NeuralBootstrap,
+        "resampled",
+        "lanes.uniform(fold_in(key, i), self.members)",
+        "lanes.uniform(fold_in(key, 0), self.members)",
+        ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
+    ),
+    Mutant(
+        "resampled rewards that count once in the loss",
+        MembersPolicy,
+        "gradient",
+        "weight * slope * batch.counts",
+        "slope * batch.counts",
+        ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
+    ),
+    Mutant(
+        "probabilities of members that have not learned yet",
+        MembersPolicy,
+        "pmf",
+        "self.draw(None, state)",
+        "state",
+        ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),
+    ),
+    Mutant(
+        "gradients of members as long as they are",
+        MembersPolicy,
+        "learn",
+        "self.clip / jnp.maximum(length, self.clip)",
+        "1.0",
+        ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),
+    ),
 )
 
 
-@pytest.mark.parametrize(
-    ("mutant", "check", "name"),
-    [
-        pytest.param(
-            mutant,
-            check,
-            name,
-            id=f"{mutant.what}: {check.__name__} {name}",
-            marks=() if number < mutant.quick else pytest.mark.slow,
-        )
-        for mutant in MUTANTS
-        for number, (check, name) in enumerate(mutant.caught_by)
-    ],
-)
+def cases() -> Iterator[Any]:
+    """Every mutant with every check that notices it. Quick: of every check the first."""
+    seen: set[str] = set()
+    for mutant in MUTANTS:
+        for check, name in mutant.caught_by:
+            told = f"{mutant.what}: {check.__name__} {name}"
+            marks = pytest.mark.slow if check.__name__ in seen else ()
+            seen.add(check.__name__)
+            yield pytest.param(mutant, check, name, id=told, marks=marks)
+
+
+@pytest.mark.parametrize(("mutant", "check", "name"), list(cases()))
 def test_the_proofs_notice(
     mutant: Mutant,
     check: Callable[[str], list[Check]],

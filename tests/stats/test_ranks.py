@@ -26,7 +26,9 @@ def false_winners(contenders: int, best: int, trials: int = 1_500, seeds: int = 
     return named / trials
 
 
-@pytest.mark.parametrize(("contenders", "best"), [(4, 4), (4, 2)])
+@pytest.mark.parametrize(
+    ("contenders", "best"), [(4, 4), pytest.param(4, 2, marks=pytest.mark.slow)]
+)
 def test_false_winners_are_as_rare_as_stated(contenders: int, best: int) -> None:
     """At most 0.05 plus four standard errors of a share of 1,500: false alarm below 1e-4."""
     assert false_winners(contenders, best) <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 1_500)
@@ -86,6 +88,7 @@ def test_ranking_across_testbeds_is_free_of_their_scales() -> None:
     assert rank_across({"small": small, "tiny": small}).winner == "a"
 
 
+@pytest.mark.slow
 def test_across_testbeds_a_winner_by_chance_is_as_rare_as_stated() -> None:
     """As above; ranks of four equal contenders on three testbeds."""
     rng = np.random.default_rng(13)

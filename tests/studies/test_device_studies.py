@@ -173,6 +173,7 @@ def same(one: Outcome, other: Outcome) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("accelerator")
 def test_a_run_cut_by_memory_goes_on_bit_for_bit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -52,6 +52,7 @@ def test_the_largest_dataset_is_shuffled_without_storing_an_order() -> None:
     assert stats.kstest(drawn / rows, "uniform").pvalue > LEVEL
 
 
+@pytest.mark.slow
 def test_shuffles_are_uniform() -> None:
     """All 120 orders of 5 rows over 24,000 seeds, and every row in every place of 30."""
     seeds = jnp.arange(24_000)
@@ -322,6 +323,7 @@ def test_one_constant_ends_every_context_of_length_one() -> None:
     np.testing.assert_array_equal(contexts_of(zeros)[:, :-1], 0)
 
 
+@pytest.mark.slow
 def test_a_linear_agent_learns_which_arm_is_the_best_on_the_whole() -> None:
     """Nine labels in ten are 1 and the features are of no use: chance has regret 1,000."""
     random = np.random.RandomState(0)
