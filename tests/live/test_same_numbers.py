@@ -14,7 +14,7 @@ from feelgood.testbeds import Linear, Logistic
 
 QUICK = [
     ("lints", "disjoint"),
-    ("squarecb", "shared"),
+    ("squarecb", "disjoint"),
 ]
 
 
@@ -51,11 +51,9 @@ def test_the_arms_are_those_of_the_simulated_agent(agent: str, problem: str) -> 
 
 @pytest.mark.parametrize(
     ("agent", "testbed"),
-    [
-        ("lints", Linear(parameters=6, arms=3)),
-        pytest.param("lmcts", Logistic(dim=3, arms=4), marks=pytest.mark.slow),
-    ],
+    [("lints", Linear(parameters=6, arms=3)), ("lmcts", Logistic(dim=3, arms=4))],
 )
+@pytest.mark.slow
 def test_a_long_run_is_that_of_the_engine(agent: str, testbed: Testbed) -> None:
     """Over many rounds a tie in the last digit may fall the other way, and then all differs.
 

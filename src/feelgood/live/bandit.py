@@ -117,9 +117,8 @@ class Bandit:
         with self._lock:
             contexts = self._state.contexts
             if contexts.is_batch(x):
-                rows = [contexts.one(row) for row in x]
-                return self._decide(rows, mask)
-            return self._decide([contexts.one(x)], mask)[0]
+                return self._decide([contexts.one(row) for row in x], mask)
+            return self._decide((contexts.one(x),), mask)[0]
 
     def _allowed(self, mask: Any) -> tuple[np.ndarray | None, tuple[Label, ...]]:
         allowed, labels = self._state.arms.mask(mask)
@@ -130,7 +129,7 @@ class Bandit:
             )
         return allowed, labels
 
-    def _decide(self, rows: list[np.ndarray], mask: Any) -> list[Decision]:
+    def _decide(self, rows: Sequence[np.ndarray], mask: Any) -> list[Decision]:
         allowed, labels = self._allowed(mask)
         if self._closed:
             raise FeelgoodError("the bandit was closed: load its journal again.")
@@ -142,10 +141,11 @@ class Bandit:
                 player.prepare()
                 arms = player.arms(context, allowed)
                 slot = int(arms if player.chains == 1 else arms[player.noise(player.round)[2]])
-                law = self._law(context, allowed, arms)
-                version = player.version
-                own = state.decided(context, slot)
-                out.append(Decision(own, state.arms.labels[slot], labels, version, law))
+                law = self._law(context, allowed, arms) if player.has_law else None
+                own = ledger.open(context, slot)
+                player.play()
+                label = state.arms.labels[slot]
+                out.append(Decision(own, label, labels, player.version, law))
                 if journal is not None:
                     journal.decided(own, ledger.waiting[own].time, slot, context)
             if journal is not None:
@@ -194,8 +194,8 @@ class Bandit:
             state = self._state
             if type(id) is int or not arguments.several(id):
                 state.ledger.find(id)
-                number = parse_reward(reward, state.spec)
-                counted = parse_weight(weight, state.player.hints.sums, state.agent)
+                number = parse_reward(reward, state.bernoulli)
+                counted = parse_weight(weight, state.player.sums, state.agent)
                 self._require_learning()
                 if self._journal is not None:
                     self._journal.rewarded(int(id), number, counted)
@@ -247,11 +247,11 @@ class Bandit:
     def _numbers(self, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
         """So many rewards with their weights, checked."""
         arguments.same_length("rewards", rewards, count)
-        numbers = [parse_reward(reward, self._state.spec) for reward in rewards]
+        numbers = [parse_reward(reward, self._state.bernoulli) for reward in rewards]
         if weights is None or np.ndim(weights) == 0:
             weights = [weights] * count
         arguments.same_length("weights", weights, count)
-        sums, agent = self._state.player.hints.sums, self._state.agent
+        sums, agent = self._state.player.sums, self._state.agent
         counted = [parse_weight(weight, sums, agent) for weight in weights]
         self._require_learning()
         return list(zip(numbers, counted, strict=True))

@@ -95,6 +95,8 @@ class LivePlayer:
         # Plain attributes: those of modules take a microsecond each.
         self.chains, self.shared, self._arm_count = chains, spec.shared, spec.arms
         self._shape = (spec.dim, spec.blocks * chains)
+        self._zeros, self.sums = np.zeros(spec.arms, np.float32), self.hints.sums
+        self.has_law = chains > 1 or self.hints.pmf is not None
         self._scores_shape = (spec.arms, *spec.lanes)
         self.streams, self.keep, self.room = streams, np.float32(keep), room
         self._changed = self._find_changed()
@@ -242,10 +244,11 @@ class LivePlayer:
                 raise FeelgoodError(_DIVERGED)
             return arms
         scores = (context.T if self.shared else context).dot(self._parameters)
-        if not math.isfinite(np.add.reduce(scores, None)):
-            raise FeelgoodError(_DIVERGED)
         if self.chains > 1 or self.shared:
             scores = scores.reshape(self._scores_shape)
+        # 0 times what is not finite is not finite.
+        if not math.isfinite(scores.dot(self._zeros) if scores.ndim == 1 else scores.sum()):
+            raise FeelgoodError(_DIVERGED)
         if allowed is not None:
             shape = (-1,) + (1,) * (scores.ndim - 1)
             scores = np.where(allowed.reshape(shape), scores, -np.inf)

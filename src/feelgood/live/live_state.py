@@ -48,15 +48,10 @@ class LiveState:
         self.agent, self.settings, self.spec = agent, settings, spec
         self.arms, self.ledger, self.player = arms, ledger, player
         self.contexts = Contexts(spec, arms)
+        self.bernoulli = spec.rewards == "bernoulli"
         self._ahead: threading.Thread | None = None
 
     # ---- events -------------------------------------------------------------------------
-
-    def decided(self, context: np.ndarray, slot: int) -> int:
-        """The draw that is ready was played; the number of the decision."""
-        own = self.ledger.open(context, slot)
-        self.player.play()
-        return own
 
     def rewarded(self, own: int, reward: float, weight: float, draws: bool = True) -> None:
         """The reward of a waiting decision."""
@@ -133,7 +128,8 @@ class LiveState:
             self.player.prepare()
             self.ledger.next = own
             context = more.reshape(self.spec.context_shape)
-            self.decided(context, slot)
+            self.ledger.open(context, slot)
+            self.player.play()
             self.ledger.waiting[own] = Pending(context, slot, moment)
         elif kind == "R":
             own, reward, weight = numbers

@@ -135,14 +135,16 @@ class Contexts:
 
     def is_batch(self, x: Any) -> bool:
         """Whether these are several contexts."""
+        if type(x) is np.ndarray:
+            return x.ndim == self._batch_axes
         try:
-            return (x if isinstance(x, np.ndarray) else np.asarray(x)).ndim == self._batch_axes
+            return np.asarray(x).ndim == self._batch_axes
         except ValueError:  # rows of several lengths
             return False
 
     def one(self, x: Any) -> np.ndarray:
         """A context for the agent, checked."""
-        if isinstance(x, np.ndarray) and x.dtype.kind not in "fiub":
+        if type(x) is np.ndarray and x.dtype.kind not in "fiub":
             raise self._wrong(x)
         try:
             given = np.asarray(x, np.float64)
@@ -150,7 +152,7 @@ class Contexts:
             raise self._wrong(x) from None
         if given.shape != self.shape:
             raise self._wrong(x)
-        flat = given.ravel()
+        flat = given.ravel() if self.shared else given
         if not flat.dot(flat) < LARGEST_NUMBER:
             self._check_numbers(given)
         array = given.astype(np.float32)
@@ -184,10 +186,10 @@ class Contexts:
             )
 
 
-def parse_reward(reward: Any, spec: Spec) -> float:
+def parse_reward(reward: Any, bernoulli: bool) -> float:
     """A reward, checked."""
     number = _number("reward", reward)
-    if spec.rewards == "bernoulli" and not 0.0 <= number <= 1.0:
+    if bernoulli and not 0.0 <= number <= 1.0:
         raise FeelgoodError(
             f"reward = {shown(reward)} is not allowed with Bernoulli rewards: use 0 to 1."
         )

@@ -20,7 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, Num
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
@@ -102,14 +102,16 @@ class ScaleModel(eqx.Module):
         kept = scales._replace(squares=squares, rewards=scales.rewards + 1.0)
 
         def renew(old: Scales) -> Scales:
-            new = self._estimate(old, stats, first)
+            new = self.estimate(old, stats, old.rewards, first)
             return jax.tree.map(lambda a, b: jnp.where(renewed, a, b), new, old)
 
         return lax.cond(jnp.any(renewed), renew, lambda old: old, kept), renewed
 
-    def _estimate(self, scales: Scales, stats: Stats, first: Bool[Array, "*lanes"]) -> Scales:
+    def estimate(
+        self, scales: Scales, stats: Stats, count: Num[Array, "..."], first: Bool[Array, "*lanes"]
+    ) -> Scales:
         """Two steps of expectation maximisation; from a guess where there was nothing before."""
-        squares, count = scales.squares, scales.rewards
+        squares = scales.squares
         parameters = stats.moment.shape[0] * stats.moment.shape[1]
         power = squares / count
         length = jnp.sum(jnp.trace(stats.gram), axis=0)
@@ -131,7 +133,7 @@ class ScaleModel(eqx.Module):
             better = (residual + noise * (parameters - ratio * trace)) / count
             noise = or_told(self.noise, jnp.maximum(better, LEAST_NOISE * power))
             prior = or_told(self.prior, (length2 + spread + signal) / (parameters + 1.0))
-        return Scales(squares, noise, prior, count)
+        return Scales(squares, noise, prior, scales.rewards)
 
 
 def due(count: Int[Array, ""]) -> Bool[Array, ""]:
