@@ -28,40 +28,49 @@ if TYPE_CHECKING:
     from feelgood.logs.event_schema import Events
 
 
+LogArgument = Annotated[
+    Path,
+    typer.Argument(help="A log: ours, an Open Bandit .csv, Vowpal Wabbit's .dsjson, or a table."),
+]
+JudgedArgument = Annotated[list[str], typer.Argument(help="Agents, such as lints linucb.")]
+BlocksOption = Annotated[
+    int, typer.Option(help="Parts of the log; agents learn from each after they are judged.")
+]
+MembersOption = Annotated[
+    int, typer.Option(help="Chains of an agent whose rule has no formula for probabilities.")
+]
+SeedOption = Annotated[int, typer.Option(help="Seed of the agents.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help="feelgood, open-bandit, dsjson or frame; default: guessed."),
+]
+ArmOption = Annotated[str | None, typer.Option(help="In a table: the column with the arms.")]
+RewardOption = Annotated[str | None, typer.Option(help="In a table: the column with the rewards.")]
+ProbabilityOption = Annotated[
+    str | None, typer.Option(help="In a table: the column with the log's probabilities.")
+]
+FeaturesOption = Annotated[
+    list[str] | None,
+    typer.Option(help="In a table: the columns of the context, a,b,c; default: all others."),
+]
+LogPageOption = Annotated[Path | None, typer.Option(help="Write a page to this file.")]
+
+
 @app.command("evaluate", epilog="Example: feelgood evaluate decisions.arrow lints linucb")
 def evaluate_command(
-    log: Annotated[
-        Path,
-        typer.Argument(
-            help="A log: ours, an Open Bandit .csv, Vowpal Wabbit's .dsjson, or a table."
-        ),
-    ],
-    agents: Annotated[list[str], typer.Argument(help="Agents, such as lints linucb.")],
-    blocks: Annotated[
-        int, typer.Option(help="Parts of the log; agents learn from each after they are judged.")
-    ] = 20,
-    members: Annotated[
-        int, typer.Option(help="Chains of an agent whose rule has no formula for probabilities.")
-    ] = 32,
-    seed: Annotated[int, typer.Option(help="Seed of the agents.")] = 0,
+    log: LogArgument,
+    agents: JudgedArgument,
+    blocks: BlocksOption = 20,
+    members: MembersOption = 32,
+    seed: SeedOption = 0,
     set_: SetOption = None,
-    format_: Annotated[
-        str | None,
-        typer.Option("--format", help="feelgood, open-bandit, dsjson or frame; default: guessed."),
-    ] = None,
-    arm: Annotated[str | None, typer.Option(help="In a table: the column with the arms.")] = None,
-    reward: Annotated[
-        str | None, typer.Option(help="In a table: the column with the rewards.")
-    ] = None,
-    probability: Annotated[
-        str | None, typer.Option(help="In a table: the column with the log's probabilities.")
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(help="In a table: the columns of the context, a,b,c; default: all others."),
-    ] = None,
+    format_: FormatOption = None,
+    arm: ArmOption = None,
+    reward: RewardOption = None,
+    probability: ProbabilityOption = None,
+    features: FeaturesOption = None,
     json_: JsonOption = None,
-    page: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
+    page: LogPageOption = None,
     force: ForceOption = False,
     plugin: PluginOption = None,
 ) -> None:
