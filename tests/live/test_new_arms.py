@@ -45,7 +45,7 @@ def sure(bandit: feelgood.Bandit) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize(
     ("agent", "rewards", "told"),
-    grids.slow_but([("plmcts", "squared", True)], CASES),
+    grids.slow_but([], CASES),
 )
 def test_a_new_arm_has_the_prior(agent: str, rewards: str, told: bool) -> None:
     settings = TOLD if told else {}
