@@ -32,6 +32,7 @@ from proofs.logistic_laws import (
     variate_checks,
     variational_checks,
 )
+from proofs.propensities import propensity_checks
 from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
@@ -140,6 +141,11 @@ def laplace(name: str) -> list[Check]:
 
 def variational(name: str) -> list[Check]:
     return variational_checks(shared=False, told={}, label=f"mutant, {name}")
+
+
+def propensities(name: str) -> list[Check]:
+    """Of few rounds, so that degrees of freedom matter."""
+    return propensity_checks(name, "disjoint", 150_000, rounds=5, temperature=0.3)
 
 
 @functools.cache
@@ -377,7 +383,7 @@ MUTANTS = (
     Mutant(
         "prior of an ensemble without a spread",
         EnsemblePlusPlus,
-        "draw",
+        "_columns",
         "jnp.sqrt(ratio) * state.start + state.seen",
         "state.seen",
         ((members, "ensemble++"),),
@@ -453,6 +459,30 @@ MUTANTS = (
         "1.0 * state.count",
         "state.count - 1.0",
         ((student_checks, "lints"),),
+    ),
+    Mutant(
+        "probabilities without the temperature",
+        LinTS,
+        "scores",
+        "self.temperature / precision",
+        "1.0 / precision",
+        ((propensities, "lints"),),
+    ),
+    Mutant(
+        "probabilities with a degree of freedom too many",
+        LinTS,
+        "scores",
+        "factor, variance, freedom)",
+        "factor, variance, freedom + 1.0)",
+        ((propensities, "lints"),),
+    ),
+    Mutant(
+        "probabilities of an estimate without their spread's factor",
+        LaplaceTS,
+        "scores",
+        "variance * self.widening(state.spec)",
+        "variance",
+        ((propensities, "laplace-ts"),),
     ),
     Mutant(
         "the spread of the posterior left out of the prior's scale",

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.neural import TrainedPolicy, TrainedState
-from feelgood.core.policy import AGENTS
+from feelgood.core.policy import AGENTS, Hints
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
-from feelgood.core.spec import Number
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.targets.networks import Network
@@ -89,3 +90,13 @@ class NeuralLinear(TrainedPolicy):
         spread = jax.scipy.linalg.solve_triangular(root, white, lower=True, trans=1)
         features = self.network(state.spec).features(state.theta, context)
         return lanes.argmax(features @ (mean + jnp.sqrt(self.nu) * spread))
+
+    def scores(self, state: TrainedState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(φ·V⁻¹b, ν φ·V⁻¹φ) with one w for all arms, given the network."""
+        mean, root = self.posterior(state.extra)
+        features = self.network(state.spec).features(state.theta, context)
+        white = jax.scipy.linalg.solve_triangular(root, features.T, lower=True)
+        return ScoreLaw(features @ mean, root=jnp.sqrt(self.nu) * white.T)
+
+    def hints(self, spec: Spec) -> Hints:
+        return super().hints(spec)._replace(scores=self.scores)

@@ -98,4 +98,4 @@ class PolyaGammaTS(LaplaceTS):
         target = hints.target
         if target is not None and target.beta != 1.0:
             target = None
-        return hints._replace(exact_draws=False, target=target)
+        return hints._replace(exact_draws=False, target=target, scores=None)

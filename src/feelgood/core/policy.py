@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.registry import Registry
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import LinearTarget, Spec
 
 #: Random numbers that a call takes: a key, or so many standard normals; 0: none.
@@ -74,6 +75,10 @@ class Hints(NamedTuple):
     #: From a state before `draw` and a context to the probability with which the round plays each
     #: arm, `[arms, *lanes]`, over `draw` and `choose` together. None: the rule has no such formula.
     pmf: Callable[[Any, Float[Array, "..."]], Float[Array, "arms *lanes"]] | None = None
+    #: From a state after `draw` and a context to the law of the scores whose largest is played,
+    #: given all of the round's random numbers but those that the scores were drawn with. What was
+    #: drawn with them, such as θ, is not looked at. None: that law is not normal or Student-t.
+    scores: Callable[[Any, Float[Array, "..."]], ScoreLaw] | None = None
 
 
 class Policy(eqx.Module):
