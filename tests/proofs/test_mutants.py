@@ -145,7 +145,7 @@ def variational(name: str) -> list[Check]:
 
 def propensities(name: str) -> list[Check]:
     """Of few rounds, so that degrees of freedom matter."""
-    return propensity_checks(name, "disjoint", 150_000, rounds=5, temperature=0.3)
+    return propensity_checks(name, "disjoint", 150_000, rounds=3, temperature=0.3)
 
 
 @functools.cache
