@@ -51,8 +51,8 @@ def default_choice(book: Book) -> str:
     """What should a practitioner use?"""
     return section(
         "What to use by default, and what does it cost?",
-        "Every agent with the preset `beta-1`, which linear agents had out of the box before they "
-        "learned noise and prior; networks as they come. Agents are ranked on every testbed "
+        "Every agent with the preset `beta-1`, which they had out of the box before they learned "
+        "noise and prior. Agents are ranked on every testbed "
         "seed by seed and the ranks averaged, so that no testbed counts for more than another. "
         "The size of a difference does not count either. An agent may be the best unless a "
         "paired t-test of mean ranks says that another one is better, at level 0.05/(k − 1) with "

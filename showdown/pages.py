@@ -39,7 +39,7 @@ for their number; rankings are. Brackets hold intervals. Regret is a loss, so lo
 a share of seeds is *better*, ties count half. λ weighs the feel-good bonus and b caps it; 1/β is
 the temperature of the target: hotter draws scatter more. *Sound* steps follow the curvature of the
 target, as they do by default; *the paper’s* are those of its [presets](../reproducing.md). Where
-nothing else is said, linear agents have the preset `beta-1`."""
+nothing else is said, agents have the preset `beta-1`."""
 
 PAGES = "Pages: " + " · ".join(
     [f"[{group.title.lower()}]({group.name}.md)" for group in groups.GROUPS]
@@ -89,7 +89,7 @@ def in_short(book: Book) -> list[str]:
     """An answer to every question, at settings that were fixed beforehand."""
     kinds = {
         "linear bandits": questions.LINEAR,
-        "logistic bandits, Bernoulli likelihood": questions.LOGISTIC,
+        "logistic bandits, Bernoulli likelihood": questions.BONUS_SCALE,
         "neural bandits": (*questions.NEURAL, *questions.DATA_STUDIES),
     }
     bonus = [questions.headline(book, name, studies) for name, studies in kinds.items()]

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS
-from feelgood.engine.results import AgentResult, PosteriorAlong
+from feelgood.engine.results import AgentResult, PosteriorAlong, run_key
 from feelgood.paper.published_numbers import all_published
 from feelgood.report.chain_costs import chain_cost
 from feelgood.studies import Store, plan_cells, read_study
@@ -75,6 +76,19 @@ def test_kept_runs_have_what_stood_in_for_later_settings(
     assert set(found) == set(AGENTS[agent].settings)
     assert found | settings == found
     assert (found["bonus_on"], found["lam_schedule"]) == (had, "constant")
+
+
+def test_networks_are_asked_for_as_they_were_kept() -> None:
+    """The preset `beta-1` has their settings from before the noise was learned; digits are here."""
+    pytest.importorskip("sklearn")
+    kept = {keeping.key_of_row(row) for row in keeping.read_rows(ROOT / "results")}
+    text = (ROOT / "studies" / "question-default-data.toml").read_text()
+    preset, agents = (tomllib.loads(text)[name] for name in ("preset", "agents"))
+    for agent in agents:
+        (cell,) = plan_cells(
+            "digits", agent, preset=preset, seeds=5, testbed_settings={"preprocess": "standard"}
+        )
+        assert run_key(cell) in kept, agent
 
 
 # What is committed ---------------------------------------------------------------------------
@@ -140,18 +154,34 @@ def test_the_readme_counts_the_seeds_that_are_stuck() -> None:
     assert stuck.isdisjoint(range(5))
 
 
+def ranked(testbed: str) -> dict[str, tuple[str, bool]]:
+    """By agent: its mean regret on the page of the ranking, and whether it may be the best."""
+    page = (ROOT / "docs" / "results" / "ranking.md").read_text()
+    section = page.split(f"## {testbed}\n")[1].split("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    return {row[0].strip("| `"): (row[2].split(" ")[0], row[-1] == "yes |") for row in rows}
+
+
 def test_the_readme_advises_what_the_pages_advise() -> None:
-    """Each agent that it recommends is one that the front page says may be the best."""
+    """Each agent that it recommends may be the best, and each figure is that of the ranking."""
     readme = (ROOT / "README.md").read_text()
     advice = readme[readme.index("## Which agent") :].split("## ")[1]
-    front = (ROOT / "docs" / "results" / "README.md").read_text()
-    for family, line in zip(
-        ("linear", "logistic", "data sets"), re.findall(r"^- .*", advice, re.MULTILINE), strict=True
+    lines = re.findall(r"^- .*", advice, re.MULTILINE)
+    for line, testbeds in zip(
+        lines, (["linear-20", "linear-40"], ["logistic-20"], ["wheel-0.5"], []), strict=True
     ):
-        (answer,) = re.findall(rf"What to use by default: {family}\?\*\* (.*)", front)
-        first = answer.split("lowest mean rank")[0]
-        for agent in re.findall(r"`([\w-]+)`", line):
-            assert f"`{agent}`" in first, (family, agent)
+        recommended, _, rest = line.partition(". ")
+        for testbed in testbeds:
+            table = ranked(testbed)
+            assert all(table[agent][1] for agent in re.findall(r"`([\w-]+)`", recommended))
+            if len(testbeds) == 1:
+                agents = re.findall(r"`([\w-]+)`", line)
+                told = re.findall(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?(?![\w.])", rest.rstrip("."))
+                assert told == [table[agent][0] for agent in agents], line
+    front = (ROOT / "docs" / "results" / "README.md").read_text()
+    (answer,) = re.findall(r"What to use by default: data sets\?\*\* (.*)", front)
+    for agent in re.findall(r"`([\w-]+)`", lines[-1]):
+        assert f"`{agent}`" in answer.split("lowest mean rank")[0], agent
 
 
 def test_the_results_are_small() -> None:

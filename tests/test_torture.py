@@ -1,4 +1,4 @@
-"""One attack of each kind is quick, the short form is slow; `make torture` runs the long one."""
+"""One kill of two kinds is quick, the short form is slow; `make torture` runs the long one."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 @pytest.mark.parametrize(
     "options",
     [
-        # The others have quick tests of their own in tests/studies and tests/cli.
-        pytest.param(["calls", "--only", "0"], id="one call"),
+        # Damage, disks and inputs have quick tests of their own in tests/studies and tests/api.
+        pytest.param(["kills", "calls", "--only", "0"], id="one of two kinds"),
         pytest.param([], id="the short form", marks=pytest.mark.slow),
     ],
 )

@@ -18,6 +18,7 @@ from feelgood.agents.neural import TrainedState
 from feelgood.agents.neural_design import DesignPolicy
 from feelgood.agents.neural_linear import NeuralLinear
 from feelgood.agents.neural_mcmc import NeuralThompson
+from feelgood.agents.neural_ts import Explorer, NeuralTS
 from feelgood.core.lookup import preset_settings
 from feelgood.core.spec import Layout
 from feelgood.engine.lifting import for_lanes
@@ -130,7 +131,10 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
     # 2,000 draws: 500 ± 19.4 each; five standard deviations, false alarms below 3e-6.
     assert np.all(np.abs(np.bincount(index, minlength=4) - 500) < 97)
     landscape = NetworkTarget(
-        energy=policy.energy(SPEC), data=Memory(replay), batches=drawn, size=50
+        energy=policy.energy(SPEC, policy.coefficients(SPEC, policy.network_scales(SPEC, None))),
+        data=Memory(replay),
+        batches=drawn,
+        size=50,
     )
     third = landscape.at(jnp.asarray(2)).batches
     assert third is not None
@@ -148,7 +152,7 @@ def test_lambda_0_is_the_plain_agent_bit_for_bit(without: str, with_bonus: str) 
     shared = {"layers": "6", "batch": 8, "updates": 3}
     plain = AGENTS[without].build(shared)
     zero = AGENTS[with_bonus].build(shared | {"lam": 0.0})
-    some = AGENTS[with_bonus].build(shared | {"lam": 2.0, "b": 1.0})
+    some = AGENTS[with_bonus].build(shared | {"lam": 50.0, "b": 1.0})
     problem = Linear(parameters=6, arms=3)
     a, b, c = (
         simulate(problem, p, rounds=40, seeds=[0, 1], workers=1) for p in (plain, zero, some)
@@ -192,7 +196,7 @@ def small_network(theta: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndar
 def test_ucb_and_ts_scores(design: str) -> None:
     values = {"layers": "4", "reg": 0.5, "nu": 0.2, "design": design, "batch": 4, "updates": 2}
     ucb, ts = (AGENTS[name].build(values) for name in ("neural-ucb", "neural-ts"))
-    assert isinstance(ucb, DesignPolicy) and isinstance(ts, DesignPolicy)
+    assert isinstance(ucb, DesignPolicy) and isinstance(ts, NeuralTS)
     rng = np.random.default_rng(5)
     state = ucb.reserve(ucb.init(jax.random.key(0), SPEC), 8)
     matrix = 0.5 * np.eye(32 if design == "diagonal" else 4)
@@ -212,7 +216,8 @@ def test_ucb_and_ts_scores(design: str) -> None:
         assert int(arm) == int(np.argmax(f + sigma))
         key = jax.random.key(100 + t)
         draw = f + sigma * np.asarray(jax.random.normal(key, (3,)))
-        assert int(ts.choose(key, state, jnp.asarray(x))) == int(np.argmax(draw))
+        same = dataclasses.replace(state, extra=Explorer(state.extra, None))
+        assert int(ts.choose(key, same, jnp.asarray(x))) == int(np.argmax(draw))
         chosen = (g if design == "diagonal" else h)[int(arm)]
         step = np.diag(chosen**2) if design == "diagonal" else np.outer(chosen, chosen)
         matrix = matrix + step
@@ -315,10 +320,12 @@ def test_step_sizes() -> None:
     for name, step in want.items():
         policy = AGENTS[name].build({"lr": 0.2, "beta": 4.0})
         assert isinstance(policy, NeuralThompson)
-        np.testing.assert_allclose(policy.tuning(jnp.asarray(8)).step, step, rtol=1e-6)
-    fixed = AGENTS["neural-lmcts"].build({"lr": 0.2, "schedule": "constant"})
+        law = policy.coefficients(SPEC, policy.network_scales(SPEC, None))
+        np.testing.assert_allclose(policy.tuning(jnp.asarray(8), law).step, step, rtol=1e-6)
+    fixed = AGENTS["neural-lmcts"].build({"lr": 0.2, "schedule": "constant", "beta": 30.0})
     assert isinstance(fixed, NeuralThompson)
-    np.testing.assert_allclose(fixed.tuning(jnp.asarray(8)).step, 0.2, rtol=1e-6)
+    law = fixed.coefficients(SPEC, fixed.network_scales(SPEC, None))
+    np.testing.assert_allclose(fixed.tuning(jnp.asarray(8), law).step, 0.2, rtol=1e-6)
 
 
 # ---- names, settings, memory ----------------------------------------------------------------

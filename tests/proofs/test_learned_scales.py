@@ -66,7 +66,7 @@ def test_the_estimates_go_to_the_largest_evidence(spec: Spec) -> None:
     model = ScaleModel(noise=None, prior=None)
     stats = Stats(jnp.asarray(gram.transpose(1, 2, 0)), jnp.asarray(moment.T))
     scales = Scales(*(jnp.asarray(v, jnp.float32) for v in (squares, 1.0, 1.0)))
-    step = jax.jit(lambda s: model._estimate(s, stats, jnp.asarray(n), jnp.asarray(False)))
+    step = jax.jit(lambda s: model.estimate(s, stats, jnp.asarray(n), jnp.asarray(False)))
     for _ in range(200):
         scales = step(scales)
 

@@ -32,6 +32,14 @@ from proofs.logistic_laws import (
     variate_checks,
     variational_checks,
 )
+from proofs.network_models import (
+    bootstrap_checks,
+    ensemble_checks,
+    noise_checks,
+    playing_checks,
+    regression_checks,
+    width_checks,
+)
 from proofs.propensities import propensity_checks
 from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
@@ -41,6 +49,12 @@ from feelgood.agents import vits
 from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
 from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.lints import LinTS
+from feelgood.agents.neural_bootstrap import NeuralBootstrap
+from feelgood.agents.neural_ensemble import NeuralEnsemble
+from feelgood.agents.neural_linear import NeuralLinear
+from feelgood.agents.neural_members import MembersPolicy
+from feelgood.agents.neural_model import NeuralModelPolicy
+from feelgood.agents.neural_ts import NeuralTS
 from feelgood.agents.pg_ts import PolyaGammaTS
 from feelgood.agents.ridge import ModelRidgePolicy
 from feelgood.numerics import chi_square as chi_square_module
@@ -55,6 +69,7 @@ from feelgood.targets.bonus import Bonus, FeelGood, MeanBonus, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
 from feelgood.targets.history import Chunk, contract, played_scores
+from feelgood.targets.network_noise import NetworkNoise
 from feelgood.targets.scales import ScaleModel
 
 DATA = problem(Spec(arms=2, dim=3), 40)
@@ -487,7 +502,7 @@ MUTANTS = (
     Mutant(
         "the spread of the posterior left out of the prior's scale",
         ScaleModel,
-        "_estimate",
+        "estimate",
         "length2 + spread + signal",
         "length2 + signal",
         ((scale_checks, "lints"), (scale_checks, "lmcts")),
@@ -495,7 +510,7 @@ MUTANTS = (
     Mutant(
         "the effective parameters left out of the noise",
         ScaleModel,
-        "_estimate",
+        "estimate",
         "residual + noise * (parameters - ratio * trace)",
         "residual",
         ((scale_checks, "lints"), (scale_checks, "lmcts")),
@@ -515,6 +530,126 @@ MUTANTS = (
         "jnp.where(taken[i], v[i], chosen)",
         "v[i]",
         ((chi_square_checks, "1"),),
+    ),
+    Mutant(
+        "the noise of a network without its prior",
+        NetworkNoise,
+        "learn",
+        "PRIOR_REWARDS * PRIOR_SHARE * squares / count",
+        "0.0 * squares",
+        ((noise_checks, "6"), (noise_checks, "0")),
+    ),
+    Mutant(
+        "the sums of a batch not scaled to the whole history",
+        NeuralModelPolicy,
+        "renewed",
+        "count / (self.updates * self.batch)",
+        "1.0",
+        ((noise_checks, "6"),),
+    ),
+    Mutant(
+        "noise of neural-linear from the rewards and not from what is left of them",
+        NeuralLinear,
+        "noise_law",
+        "squares - mean @ moment",
+        "squares",
+        ((regression_checks, "2"),),
+    ),
+    Mutant(
+        "a degree of freedom of neural-linear too few",
+        NeuralLinear,
+        "noise_law",
+        "1.0 * count",
+        "count - 1.0",
+        ((regression_checks, "2"),),
+    ),
+    Mutant(
+        "neural-linear without its temperature",
+        NeuralLinear,
+        "weights",
+        "variance * self.temperature",
+        "variance",
+        ((regression_checks, "2"),),
+    ),
+    Mutant(
+        "Bernoulli rewards that all tell neural-ts as much",
+        NeuralTS,
+        "observed",
+        "mean * (1.0 - mean) * square",
+        "square",
+        ((width_checks, "bernoulli"),),
+    ),
+    Mutant(
+        "neural-ts without its temperature",
+        NeuralTS,
+        "matrix",
+        "noise * self.temperature",
+        "noise",
+        ((width_checks, "squared"), (width_checks, "bernoulli")),
+    ),
+    Mutant(
+        "half of the weight decay of neural-ts",
+        NeuralTS,
+        "weight_decay",
+        "1.0 if self._bernoulli(state.spec) else 2.0",
+        "1.0",
+        ((width_checks, "squared"),),
+    ),
+    Mutant(
+        "an ensemble that learns as if it had no priors",
+        NeuralEnsemble,
+        "made_to_see",
+        "self.prior_scale * jax.vmap(fixed)(state.extra.own)",
+        "0.0 * jax.vmap(fixed)(state.extra.own)",
+        ((ensemble_checks, "2"),),
+    ),
+    Mutant(
+        "an ensemble with one prior for all",
+        NeuralEnsemble,
+        "own",
+        "fold_in(key, k)",
+        "fold_in(key, 0)",
+        ((ensemble_checks, "2"),),
+    ),
+    Mutant(
+        "a bootstrap of all or nothing, once",
+        NeuralBootstrap,
+        "resampled",
+        "2.0 * (uniform < 0.5)",
+        "1.0 * (uniform < 0.5)",
+        ((bootstrap_checks, "double-or-nothing"),),
+    ),
+    Mutant(
+        "a bootstrap that resamples no rounds but members",
+        NeuralBootstrap,
+        "resampled",
+        "lanes.uniform(fold_in(key, i), self.members)",
+        "lanes.uniform(fold_in(key, 0), self.members)",
+        ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
+    ),
+    Mutant(
+        "resampled rewards that count once in the loss",
+        MembersPolicy,
+        "gradient",
+        "weight * slope * batch.counts",
+        "slope * batch.counts",
+        ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
+    ),
+    Mutant(
+        "probabilities of members that have not learned yet",
+        MembersPolicy,
+        "pmf",
+        "self.draw(None, state)",
+        "state",
+        ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),
+    ),
+    Mutant(
+        "gradients of members as long as they are",
+        MembersPolicy,
+        "learn",
+        "self.clip / jnp.maximum(length, self.clip)",
+        "1.0",
+        ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),
     ),
 )
 

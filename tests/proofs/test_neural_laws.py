@@ -5,6 +5,7 @@ output weight, three parameters. Independent chains start in the law, drawn from
 keep it; most must have moved and the filter must have had work.
 """
 
+import dataclasses
 import functools
 import itertools
 
@@ -85,7 +86,7 @@ def checks(bonus: str, kernel: str, agent: NeuralThompson | None = None) -> list
     @jax.vmap
     def run(key: jax.Array, theta: jax.Array) -> tuple[jax.Array, jax.Array]:
         chain = agent.kernel.init(theta[:, None], None)
-        fresh = NeuralThompsonState(state.replay, chain, state.info, state.step, state.spec)
+        fresh = dataclasses.replace(state, chain=chain)
         after = agent.moved(key, fresh)
         return after.chain.theta[:, 0], after.info.acceptance
 

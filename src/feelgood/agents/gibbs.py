@@ -1,6 +1,6 @@
 """The law π ∝ exp(−βL) of the agents that sample it by MCMC, in both vocabularies."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 
@@ -10,9 +10,6 @@ from feelgood.core.spec import LinearTarget, Number, Spec
 from feelgood.targets.bonus import FeelGood
 from feelgood.targets.losses import LOSSES, loss_for
 from feelgood.targets.scales import Scales
-
-#: The paper's β, η and ρ where only some of the three are given.
-USUAL = {"beta": 1.0, "eta": 1.0, "rho": 0.01}
 
 
 class Coefficients(NamedTuple):
@@ -35,6 +32,9 @@ class GibbsPolicy(ModelPolicy):
     η and ρ are given, and the temperature divides β.
     """
 
+    #: β, η and ρ where only some of the three are given.
+    usual: ClassVar[dict[str, float]] = {"beta": 1.0, "eta": 1.0, "rho": 0.01}
+
     beta: Number | None = _papers("the paper's inverse temperature β; auto: 1")
     eta: Number | None = _papers("the paper's weight η of the data; auto: 1/(2 noise²)")
     rho: Number | None = _papers("the paper's coefficient ρ of ‖θ‖²; auto: 1/(2 prior²)")
@@ -49,8 +49,8 @@ class GibbsPolicy(ModelPolicy):
         """The target's numbers, with what has been learned so far."""
         squared = loss_for(self.likelihood, spec) == "squared"
         if self.in_papers_words():
-            given = {name: getattr(self, name) for name in USUAL}
-            filled = {n: USUAL[n] if v is None else v for n, v in given.items()}
+            given = {name: getattr(self, name) for name in self.usual}
+            filled = {n: self.usual[n] if v is None else v for n, v in given.items()}
             law = Coefficients(**{n: jnp.asarray(v, jnp.float32) for n, v in filled.items()})
         else:
             if scales is None:

@@ -3,6 +3,8 @@
 The paper speaks of β, η and ρ instead. An agent takes either vocabulary, and refuses a mixture.
 """
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from feelgood.core.errors import FeelgoodError
@@ -17,6 +19,9 @@ class BeliefPolicy(Policy):
 
     "learned" noise and prior are estimated on the way (`feelgood.targets.scales`).
     """
+
+    #: The settings of the paper's vocabulary.
+    papers: ClassVar[tuple[str, ...]] = ("beta", "eta", "rho")
 
     noise: Number | None = setting(
         "learned",
@@ -34,7 +39,7 @@ class BeliefPolicy(Policy):
     )
 
     def __check_init__(self) -> None:
-        given = {name: getattr(self, name, None) for name in ("beta", "eta", "rho")}
+        given = {name: getattr(self, name) for name in self.papers if hasattr(self, name)}
         papers = [name for name, value in given.items() if value is not None]
         for name in ("noise", "prior"):
             value = getattr(self, name)
@@ -55,8 +60,8 @@ class BeliefPolicy(Policy):
         return ScaleModel(noise=square(self.noise), prior=square(self.prior))
 
     def in_papers_words(self) -> bool:
-        """Whether one of β, η and ρ is given."""
-        return any(getattr(self, name, None) is not None for name in ("beta", "eta", "rho"))
+        """Whether a setting of the paper's vocabulary is given."""
+        return any(getattr(self, name, None) is not None for name in self.papers)
 
 
 class ModelPolicy(BeliefPolicy):

@@ -1,5 +1,6 @@
 """What all agents with a network share: the network, what is remembered, when it learns."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -115,20 +116,20 @@ def maybe(due: Bool[Array, ""], learn: Callable[[Any], Any], state: Any) -> Any:
 
 
 class TrainedState(eqx.Module):
-    """What is remembered, the parameters, and what the agent explores by."""
+    """What is remembered, the parameters (of several networks, if so), what it explores by."""
 
     replay: Replay
-    theta: Float[Array, " parameters"]
+    theta: Float[Array, "*members parameters"]
     extra: Any
     spec: Spec = eqx.field(static=True)
 
 
-class TrainedPolicy(NeuralPolicy):
+class TrainedAgent(NeuralPolicy):
     """An agent whose network minimises the mean loss by stochastic gradient descent.
 
-    Every `update_every` rounds: `updates` steps
-    θ ← θ − lr (∇ mean[ℓ − λ_s φ(max_a f)] + (reg/t) θ),
-    each on a fresh batch. The bonus is that of the feel-good agents, absent in the others.
+    Every `update_every` rounds: `updates` steps θ ← θ − lr (∇ mean[ℓ − λ_s φ(max_a f)] + (w/t) θ)
+    with weight decay w, each on a fresh batch. The bonus is that of the feel-good agents, absent in
+    the others.
     """
 
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
@@ -136,7 +137,10 @@ class TrainedPolicy(NeuralPolicy):
     lr: Number = setting(
         0.05, "learning rate of the network", above=0.0, high=1e6, tune=(5e-3, 0.5)
     )
-    reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
+
+    @abstractmethod
+    def weight_decay(self, state: TrainedState) -> Number:
+        """w."""
 
     def explorer(self, network: Network) -> Any:
         """What the agent explores by, before the first round."""
@@ -176,7 +180,7 @@ class TrainedPolicy(NeuralPolicy):
         energy = self.energy_with(state.spec, jnp.ones(()), jnp.zeros(()), self.bonus)
         batches = self.batches(key, replay, self.updates)
         size = self.batch if self.batch else jnp.maximum(replay.filled, 1)
-        decay = self.reg / (replay.filled + 1.0)
+        decay = self.weight_decay(state) / (replay.filled + 1.0)
 
         def step(i: Int[Array, ""], theta: Array) -> Array:
             if batches is None:
@@ -209,8 +213,18 @@ class TrainedPolicy(NeuralPolicy):
         return Report(finite=jnp.isfinite(jnp.sum(state.theta)))
 
 
+class TrainedPolicy(TrainedAgent):
+    """Such an agent with a weight decay of its own, which means nothing but itself."""
+
+    reg: Number = setting(0.01, "regularisation: weight decay is reg/t", low=0.0, high=1e9)
+
+    def weight_decay(self, state: TrainedState) -> Number:
+        del state
+        return self.reg
+
+
 def with_bonus(
-    agent: type[TrainedPolicy], name: str, doc: str, bonus: type[FeelGood]
+    agent: type[TrainedAgent], name: str, doc: str, bonus: type[FeelGood]
 ) -> Family[Policy]:
     """An agent with a feel-good bonus in its loss, under a name of its own."""
     own, more = settings_of(agent), settings_of(bonus)

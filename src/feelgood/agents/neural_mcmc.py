@@ -6,19 +6,16 @@ The kernels, the bonus and the names are those of the linear agents; the target 
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents import grammar
-from feelgood.agents.neural import (
-    WORKING_COPIES,
-    NeuralPolicy,
-    maybe,
-    play_greedily,
-)
+from feelgood.agents.gibbs import Coefficients, GibbsPolicy
+from feelgood.agents.neural import WORKING_COPIES, maybe, play_greedily
+from feelgood.agents.neural_model import NeuralModelPolicy, noise_health
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
@@ -29,6 +26,7 @@ from feelgood.samplers import KERNELS, Kernel
 from feelgood.samplers.blocks import RoundInfo, Tuning, run_steps
 from feelgood.targets.bonus import FeelGood, weighted_bonus
 from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
+from feelgood.targets.network_noise import NetworkNoise
 from feelgood.targets.replay import Replay
 
 _PREFIX = "neural-"
@@ -42,17 +40,21 @@ class NeuralThompsonState(eqx.Module):
     chain: Any
     info: RoundInfo
     step: Float[Array, ""]
+    #: What is learned of the noise; None: nothing.
+    noise: NetworkNoise | None
     spec: Spec = eqx.field(static=True)
 
 
-class NeuralThompson(NeuralPolicy):
+class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
     """Thompson sampling from π ∝ exp(−βL) over the parameters of a network.
 
     Every `update_every` rounds the chain makes `updates` steps of the kernel, warm-started; then
     the arm with the largest f_θ is played. The schedule `decay` measures the step in a curvature
     that grows as t, the number of observations plus one. The step is lr/t for Langevin kernels,
-    lr/√t for underdamped and lr/√(βt) for Hamiltonian ones. Kernels with a Metropolis filter always
-    read the whole history: an accept step that sees a batch does not leave π invariant.
+    lr/√t for underdamped and lr/√(βt) for Hamiltonian ones. In the user's words the curvature is
+    ηt with η = 1/(2 noise²), so that gradients move the network as far with any noise. Kernels with
+    a Metropolis filter always read the whole history: an accept step that sees a batch does not
+    leave π invariant.
 
     Xu, Zheng, Mazumdar, Azizzadenesheli and Anandkumar, "Langevin Monte Carlo for contextual
     bandits", ICML 2022.
@@ -61,11 +63,8 @@ class NeuralThompson(NeuralPolicy):
     kernel: Kernel = eqx.field(kw_only=True)
     bonus: FeelGood | None = eqx.field(default=None, kw_only=True)
 
-    beta: Number = setting(
-        30.0, "inverse temperature β of the target exp(−βL)", above=0.0, high=1e12, tune=(1.0, 1e4)
-    )
-    eta: Number = setting(1.0, "weight η of the data term", above=0.0, high=1e9)
-    rho: Number = setting(0.1, "coefficient ρ of the prior ρ‖θ‖²", above=0.0, high=1e9)
+    usual: ClassVar[dict[str, float]] = {"beta": 30.0, "eta": 1.0, "rho": 0.1}
+
     lr: Number = setting(
         0.05, "step size, in the units of the schedule", above=0.0, high=1e6, tune=(5e-3, 0.5)
     )
@@ -93,17 +92,19 @@ class NeuralThompson(NeuralPolicy):
     def numbers_per_parameter(self) -> int:
         return 8 + WORKING_COPIES * self.updates
 
-    def energy(self, spec: Spec) -> NetworkEnergy:
+    def energy(self, spec: Spec, law: Coefficients) -> NetworkEnergy:
         """L for this problem."""
-        return self.energy_with(spec, self.eta, self.rho, self.bonus)
+        return self.energy_with(spec, law.eta, law.rho, self.bonus)
 
-    def tuning(self, count: Int[Array, ""]) -> Tuning:
+    def tuning(self, count: Int[Array, ""], law: Coefficients) -> Tuning:
         """Step size and temperature with `count` observations."""
-        if self.schedule == "constant":
-            return Tuning(step=self.lr, beta=self.beta)
-        curvature = count + 1.0
-        step = self.kernel.step_size(self.lr, curvature, self.beta)
-        return Tuning(step=step, beta=self.beta, curvature=curvature)
+        curvature = count + 1.0 if self.schedule == "decay" else jnp.ones(())
+        if not self.in_papers_words():
+            curvature = law.eta * curvature
+        elif self.schedule == "constant":
+            return Tuning(step=self.lr, beta=law.beta)
+        step = self.kernel.step_size(self.lr, curvature, law.beta)
+        return Tuning(step=step, beta=law.beta, curvature=curvature)
 
     def init(self, key: AnyKey, spec: Spec) -> NeuralThompsonState:
         network = self.network(spec)
@@ -113,6 +114,7 @@ class NeuralThompson(NeuralPolicy):
             chain=self.kernel.init(theta, None),
             info=RoundInfo.nothing(()),
             step=jnp.zeros(()),
+            noise=self.first_noise(spec),
             spec=spec,
         )
 
@@ -124,15 +126,19 @@ class NeuralThompson(NeuralPolicy):
         return Needs(draw="key", choose=0)
 
     def draw(self, noise: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
-        """A new draw of θ, in `state.chain.theta`, if it is time to."""
+        """A new draw of θ, in `state.chain.theta`, if it is time to; before it σ² is renewed."""
+        key, theta = fold_in(noise, 3), state.chain.theta[:, 0]
+        learned = self.renewed(key, state.noise, theta, state.replay, state.spec)
+        state = dataclasses.replace(state, noise=learned)
         return maybe(self.due(state.replay.filled), lambda s: self.moved(noise, s), state)
 
     def moved(self, key: AnyKey, state: NeuralThompsonState) -> NeuralThompsonState:
         """One round of inner steps."""
         replay = state.replay
-        tuning = self.tuning(replay.filled)
+        law = self.coefficients(state.spec, self.network_scales(state.spec, state.noise))
+        tuning = self.tuning(replay.filled, law)
         target = NetworkTarget(
-            energy=self.energy(state.spec),
+            energy=self.energy(state.spec, law),
             data=Memory(replay),
             batches=self.batches(fold_in(key, 2), replay, self.updates),
             size=self.batch,
@@ -165,7 +171,10 @@ class NeuralThompson(NeuralPolicy):
         """Not finite once θ or a step is not: a filter rejects such steps, and θ stays finite."""
         return Report(
             finite=jnp.isfinite(jnp.sum(state.chain.theta) + state.step),
-            health=state.info.health(state.step, self.kernel.adjusted),
+            health={
+                **state.info.health(state.step, self.kernel.adjusted),
+                **noise_health(state.noise),
+            },
         )
 
 

@@ -114,6 +114,7 @@ NETWORK_PRESETS = {
 #: Testbeds that the paper does not have take the settings of the nearest that it has.
 _NEAREST = {"digits": "mnist", "mushroom-risky": "mushroom"}
 _OTHERS = "adult"
+_NEURAL_TS = ("neural-ts", "fg-neural-ts", "sfg-neural-ts")
 
 
 def network_preset(testbed: str) -> NetworkPreset:
@@ -134,13 +135,22 @@ def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[
     if agent == "neural-ucb":
         lr, reg, nu = line.ucb
         return _trained(line) | {"lr": lr, "reg": reg, "nu": nu, "batch": line.ucb_batch}
-    if agent in ("neural-ts", "fg-neural-ts", "sfg-neural-ts", "neural-linear"):
+    if agent in (*_NEURAL_TS, "neural-linear"):
         lr, reg, nu = line.ts
         lam, b = line.ts_bonus
         out = _trained(line) | {"lr": lr, "reg": reg, "lam": lam, "b": b, "s": 10.0}
         out["bonus_on"] = _bonus_on(line)
-        return out if agent == "neural-linear" else out | {"nu": nu}
+        return out | ({"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {"nu": nu})
     return None
+
+
+def networks_at_beta_1(agent: str) -> dict[str, Any]:
+    """What an agent with a network had out of the box before it learned its noise."""
+    if neural_mcmc.network_parts_of(agent) is not None:
+        return {"beta": 30.0, "eta": 1.0, "rho": 0.1}
+    if agent in _NEURAL_TS:
+        return {"nu": 0.1, "reg": 0.01, "design": "diagonal"}
+    return {"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {}
 
 
 def _sampled(kernel: str, line: NetworkPreset, spec: Spec, rounds: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from feelgood.agents import grammar
 from feelgood.core.lookup import PRESETS
 from feelgood.core.spec import Spec
-from feelgood.paper.network_presets import network_settings
+from feelgood.paper.network_presets import network_settings, networks_at_beta_1
 
 
 def _temperature(value: float, spec: Spec, rounds: int) -> float:
@@ -103,14 +103,14 @@ _STEPS_AT_BETA_1 = {"svrglmc": 0.3, "ulmc": 0.3, "lmc": 0.5, "mala": 0.4, "hmc":
 
 @PRESETS.register("beta-1")
 def beta_1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
-    """β = η = 1 and ρ = 0.01, with steps that follow the curvature: the same for all agents.
+    """β = η = 1 and ρ = 0.01, with steps that follow the curvature: the same for linear agents.
 
     Most studies of single questions were run so. The noise of a testbed does not enter, and the
-    bonus is on the score.
+    bonus is on the score. Agents with a network have what they had by default in those studies.
     """
     parts = grammar.parts_of(agent)
     if parts is None:
-        return {"eta": 1.0, "rho": 0.01} if agent == "lints" else {}
+        return {"eta": 1.0, "rho": 0.01} if agent == "lints" else networks_at_beta_1(agent)
     out: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
     out["bonus_on"] = "score" if spec.rewards == "bernoulli" else "mean"
     out["step"] = _STEPS_AT_BETA_1[parts.variant + parts.kernel_name]

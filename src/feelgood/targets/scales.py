@@ -95,12 +95,12 @@ class ScaleModel(eqx.Module):
         kept = scales._replace(squares=squares)
 
         def renew(old: Scales) -> Scales:
-            new = self._estimate(old, stats, count, first)
+            new = self.estimate(old, stats, count, first)
             return jax.tree.map(lambda a, b: jnp.where(renewed, a, b), new, old)
 
         return lax.cond(jnp.any(renewed), renew, lambda old: old, kept), renewed
 
-    def _estimate(
+    def estimate(
         self, scales: Scales, stats: Stats, count: Int[Array, ""], first: Bool[Array, "*lanes"]
     ) -> Scales:
         """Two steps of expectation maximisation; from a guess where there was nothing before."""

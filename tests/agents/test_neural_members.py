@@ -1,0 +1,64 @@
+"""Ensembles and bootstraps of networks: one member is the greedy network, and they learn.
+
+What members see and play is in `proofs/network_models.py`.
+"""
+
+import itertools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from grids import covering
+from real_data import real_arrays
+
+import feelgood
+from feelgood import AGENTS, Spec
+from feelgood.agents.neural import play_greedily
+from feelgood.agents.neural_greedy import NeuralEpsGreedy
+from feelgood.agents.neural_members import MembersPolicy
+
+SPEC = Spec(arms=3, dim=2)
+SMALL = {"layers": "5", "batch": 6, "updates": 3, "lr": 0.1}
+ALONE = {
+    "neural-ensemble": {"members": 1, "clip": 1e6, "prior_scale": 0.0},
+    "neural-bootstrap": {"members": 1, "clip": 1e6, "resampling": "none"},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "likelihood"), covering(itertools.product(ALONE, ("squared", "bernoulli")))
+)
+def test_one_member_is_the_greedy_network(name: str, likelihood: str) -> None:
+    """The same start, and from the same keys the same parameters and arms in every round."""
+    values = SMALL | {"likelihood": likelihood}
+    one = AGENTS[name].build(values | ALONE[name])
+    greedy = AGENTS["neural-eps-greedy"].build(values | {"epsilon": 0.0})
+    assert isinstance(one, MembersPolicy) and isinstance(greedy, NeuralEpsGreedy)
+    a, b = (p.reserve(p.init(jax.random.key(0), SPEC), 8) for p in (one, greedy))
+    network, rng = one.network(SPEC), np.random.default_rng(1)
+
+    @eqx.filter_jit
+    def play(key: Any, a: Any, b: Any, x: Any, reward: Any) -> Any:
+        a, b = one.draw(None, a), greedy.draw(one.learning_key(a), b)
+        arms = one.choose(key, a, x), greedy.choose(key, b, x), play_greedily(network, b.theta, x)
+        thetas = a.theta[0], b.theta
+        after = (p.update(s, x, arms[0], reward) for p, s in ((one, a), (greedy, b)))
+        return arms, thetas, tuple(after)
+
+    for t in range(6):
+        x = jnp.asarray(rng.normal(size=2), jnp.float32)
+        reward = jnp.asarray(float(rng.integers(2)))
+        arms, thetas, (a, b) = play(jax.random.key(t), a, b, x, reward)
+        np.testing.assert_allclose(*thetas, rtol=1e-5, atol=1e-6)
+        assert int(arms[0]) == int(arms[1]) == int(arms[2])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALONE)
+def test_mushrooms_are_learned(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over 3,000 rounds, of which uniform play loses 1,500."""
+    real_arrays("mushroom", monkeypatch)
+    assert feelgood.run("mushroom", [name], rounds=3000, seeds=2)[name].regret.mean < 150
