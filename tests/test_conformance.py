@@ -24,8 +24,10 @@ from feelgood.api import check_agents, check_settings, check_testbeds, checking
 from feelgood.api.agent_case import PROBLEMS, AgentCase
 from feelgood.api.check_agent_kinds import check_agent_kinds
 from feelgood.api.check_pmf import check_pmf
+from feelgood.api.check_scores import check_scores
 from feelgood.core.policy import Hints, Needs, Report
 from feelgood.core.registry import Entry
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import Number
 from feelgood.engine.environment import environment
 from feelgood.numerics import lanes
@@ -114,6 +116,7 @@ def test_chains_do_not_touch_each_other(name: str, problem: str) -> None:
 def test_action_probabilities_are_those_of_the_choices(name: str, problem: str) -> None:
     """Exact binomial tests at 1e-6, for agents that say them."""
     assert list(check_pmf(case(name), problem)) == []
+    assert list(check_scores(case(name), problem)) == []
 
 
 @EVERY_AGENT
@@ -348,6 +351,24 @@ class Tilted(Policy):
         return Hints(pmf=lambda state, context: jnp.full(spec.arms, 1.0 / 3.0))
 
 
+class Overconfident(Sound):
+    """Its scores are normal, and twice as wide as it says."""
+
+    def choose(self, noise: Any, state: Any, context: Any) -> Any:
+        return lanes.argmax(2.0 * lanes.normal(noise, 3) + jnp.array([1.0, 0.0, 0.0]))
+
+    def hints(self, spec: Spec) -> Hints:
+        law = ScoreLaw(jnp.array([1.0, 0.0, 0.0]), deviation=jnp.ones(3))
+        return Hints(scores=lambda state, context: law)
+
+
+class Lawless(Sound):
+    """Says a law without a spread."""
+
+    def hints(self, spec: Spec) -> Hints:
+        return Hints(scores=lambda state, context: ScoreLaw(jnp.zeros(3)))
+
+
 BROKEN: dict[type[Policy], str] = {
     Careless: "the setting 'width' is not documented",
     Impure: "its functions are not pure",
@@ -367,6 +388,8 @@ BROKEN: dict[type[Policy], str] = {
     Boaster: r"pmf returns \[1.0, 0.0, 0.0\], but arms are chosen otherwise",
     Miscounting: r"pmf returns \[0.5, 0.5, 0.5\], which is no law: its sum must be 1",
     Tilted: "pmf returns .* but arms are chosen otherwise",
+    Overconfident: "scores returns a law that has other arms as the largest than are chosen",
+    Lawless: "scores returns no law: a law of scores has either a deviation or a root",
 }
 
 
@@ -399,7 +422,7 @@ def test_all_that_is_wrong_with_settings_is_named() -> None:
 def test_a_sound_agent_passes_as_class_object_and_name() -> None:
     report = feelgood.check_agent(Sound)
     assert not report and list(report) == []
-    assert repr(report) == "Sound: all 15 checks passed."
+    assert repr(report) == "Sound: all 17 checks passed."
     assert not feelgood.check_agent(Uniform(), testbed=PROBLEMS["disjoint"])
     assert not feelgood.check_agent("uniform", testbed="linear-5")
 

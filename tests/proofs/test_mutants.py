@@ -40,6 +40,7 @@ from proofs.network_models import (
     regression_checks,
     width_checks,
 )
+from proofs.propensities import propensity_checks
 from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
@@ -155,6 +156,11 @@ def laplace(name: str) -> list[Check]:
 
 def variational(name: str) -> list[Check]:
     return variational_checks(shared=False, told={}, label=f"mutant, {name}")
+
+
+def propensities(name: str) -> list[Check]:
+    """Of few rounds, so that degrees of freedom matter."""
+    return propensity_checks(name, "disjoint", 150_000, rounds=3, temperature=0.3)
 
 
 @functools.cache
@@ -392,7 +398,7 @@ MUTANTS = (
     Mutant(
         "prior of an ensemble without a spread",
         EnsemblePlusPlus,
-        "draw",
+        "_columns",
         "jnp.sqrt(ratio) * state.start + state.seen",
         "state.seen",
         ((members, "ensemble++"),),
@@ -470,6 +476,30 @@ MUTANTS = (
         ((student_checks, "lints"),),
     ),
     Mutant(
+        "probabilities without the temperature",
+        LinTS,
+        "scores",
+        "self.temperature / precision",
+        "1.0 / precision",
+        ((propensities, "lints"),),
+    ),
+    Mutant(
+        "probabilities with a degree of freedom too many",
+        LinTS,
+        "scores",
+        "factor, variance, freedom)",
+        "factor, variance, freedom + 1.0)",
+        ((propensities, "lints"),),
+    ),
+    Mutant(
+        "probabilities of an estimate without their spread's factor",
+        LaplaceTS,
+        "scores",
+        "variance * self.widening(state.spec)",
+        "variance",
+        ((propensities, "laplace-ts"),),
+    ),
+    Mutant(
         "the spread of the posterior left out of the prior's scale",
         ScaleModel,
         "estimate",
@@ -520,7 +550,7 @@ MUTANTS = (
     Mutant(
         "noise of neural-linear from the rewards and not from what is left of them",
         NeuralLinear,
-        "variance",
+        "noise_law",
         "squares - mean @ moment",
         "squares",
         ((regression_checks, "2"),),
@@ -528,7 +558,7 @@ MUTANTS = (
     Mutant(
         "a degree of freedom of neural-linear too few",
         NeuralLinear,
-        "variance",
+        "noise_law",
         "1.0 * count",
         "count - 1.0",
         ((regression_checks, "2"),),

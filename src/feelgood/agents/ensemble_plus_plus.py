@@ -6,9 +6,11 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from feelgood.agents.linear_scores import each_arm
 from feelgood.agents.model_settings import ModelPolicy
 from feelgood.agents.ridge import RidgeAgent, RidgeState
 from feelgood.core.policy import AGENTS, Hints, Needs, Report
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
@@ -64,10 +66,14 @@ class EnsemblePlusPlus(ModelPolicy, RidgeAgent):
         del spec
         return Needs(draw=2 * self.members, choose=0)
 
+    def _columns(self, state: EnsembleState, ratio: Value) -> Array:
+        """√ρ Z₀ + Σ x zᵀ."""
+        return jnp.sqrt(ratio) * state.start + state.seen
+
     def draw(self, noise: Float[Array, "normals *lanes"], state: EnsembleState) -> EnsembleState:
         ridge, (variance, ratio) = state.ridge, self._scales(state)
         zeta, z = noise[: self.members], noise[self.members :] / jnp.sqrt(1.0 * self.members)
-        columns = jnp.swapaxes(jnp.sqrt(ratio) * state.start + state.seen, 0, 1)
+        columns = jnp.swapaxes(self._columns(state, ratio), 0, 1)
         pushed = lanes.solve_lower(ridge.factor, lanes.dot(columns, zeta[:, None, None]))
         white = ridge.white + jnp.sqrt(variance * self.temperature) * pushed
         return dataclasses.replace(state, theta=lanes.solve_upper(ridge.factor, white), z=z)
@@ -82,6 +88,15 @@ class EnsemblePlusPlus(ModelPolicy, RidgeAgent):
         del noise
         assert state.theta is not None
         return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
+
+    def scores(self, state: EnsembleState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(x·V⁻¹b, τ‖Aᵀx‖²) with one ζ for all arms, given A."""
+        factor, (variance, ratio) = state.ridge.factor, self._scales(state)
+        pulled = lanes.solve_lower(factor, each_arm(state.spec, context))
+        pulled = jnp.sqrt(variance * self.temperature) * lanes.solve_upper(factor, pulled)
+        mean = lanes.solve_upper(factor, state.ridge.white)
+        root = lanes.dot(pulled[:, None], self._columns(state, ratio))
+        return ScoreLaw(models.scores(state.spec, mean, context), root=jnp.swapaxes(root, 0, 1))
 
     def update(
         self,
@@ -108,6 +123,7 @@ class EnsemblePlusPlus(ModelPolicy, RidgeAgent):
             linear=True,
             sums=True,
             rebuilt=self.rebuilt,
+            scores=self.scores,
             matched=lambda noise, precision: {"noise": noise, "prior": precision**-0.5},
         )
 

@@ -48,4 +48,4 @@ class Evill(LaplaceTS):
 
     def hints(self, spec: Spec) -> Hints:
         hints = super().hints(spec)
-        return hints if self.squared(spec) else hints._replace(target=None)
+        return hints if self.squared(spec) else hints._replace(target=None, scores=None)

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.estimates import EstimatePolicy, EstimateState
+from feelgood.agents.linear_scores import precision_law
 from feelgood.core.policy import AGENTS, Hints, Needs, Report
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
@@ -51,6 +53,12 @@ class LaplaceTS(EstimatePolicy):
         assert state.theta is not None
         return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
+    def scores(self, state: EstimateState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(x·θ̂, τ x·H⁻¹x)."""
+        mean, lower, variance = self.estimate(state)
+        variance = variance * self.widening(state.spec)
+        return precision_law(state.spec, context, mean, lower, variance)
+
     def report(self, state: EstimateState) -> Report:
         assert state.theta is not None
         parameters = state.theta.reshape(state.spec.parameters, *state.spec.lanes)
@@ -58,4 +66,8 @@ class LaplaceTS(EstimatePolicy):
 
     def hints(self, spec: Spec) -> Hints:
         target = self.linear_target(spec)
-        return super().hints(spec)._replace(exact_draws=True, linear=True, target=target)
+        return (
+            super()
+            .hints(spec)
+            ._replace(exact_draws=True, linear=True, target=target, scores=self.scores)
+        )

@@ -5,8 +5,10 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from feelgood.agents.linear_scores import precision_law
 from feelgood.agents.ridge import ModelRidgePolicy, RidgeState
 from feelgood.core.policy import AGENTS, Hints, Needs, Report
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
 from feelgood.core.spec import LinearTarget, Number, Spec
 from feelgood.numerics import lanes
@@ -72,6 +74,16 @@ class LinTS(ModelRidgePolicy):
         assert state.theta is not None
         return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
+    def scores(self, state: RidgeState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(x·V⁻¹b, σ²τ x·V⁻¹x); Student's law with σ² = (Σ r² − bᵀV⁻¹b)/n where σ is learned."""
+        precision, freedom = self._precision(), None
+        if precision is None:
+            left, freedom = self.noise_law(state)
+            precision = freedom / left
+        factor = state.ridge.factor
+        mean, variance = lanes.solve_upper(factor, state.ridge.white), self.temperature / precision
+        return precision_law(state.spec, context, mean, factor, variance, freedom)
+
     def report(self, state: RidgeState) -> Report:
         assert state.theta is not None
         parameters = state.theta.reshape(state.spec.parameters, *state.spec.lanes)
@@ -89,6 +101,7 @@ class LinTS(ModelRidgePolicy):
             sums=True,
             rebuilt=self.rebuilt,
             target=target,
+            scores=self.scores,
             matched=lambda noise, precision: {
                 "eta": 1.0 / noise**2,
                 "rho": noise**2 * precision,

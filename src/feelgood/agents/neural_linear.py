@@ -8,9 +8,10 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.agents.model_settings import ModelPolicy
 from feelgood.agents.neural import TrainedPolicy, TrainedState, maybe
-from feelgood.core.policy import AGENTS
+from feelgood.core.policy import AGENTS, Hints
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
-from feelgood.core.spec import Number
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.chi_square import NORMALS, chi_square
 from feelgood.numerics.keys import AnyKey
@@ -118,15 +119,24 @@ class NeuralLinear(ModelPolicy, TrainedPolicy):
         mean: Float[Array, " width"],
         count: Int[Array, ""],
     ) -> Number:
-        """σ²: as told, or a draw. Before the first reward that is not 0 any σ draws the same."""
+        """σ²: as told, or a draw."""
         _, told = self.told(regression.scales)
         if told is not None:
             return told
+        left, freedom = self.noise_law(regression, mean, count)
+        return left / chi_square(normals, freedom)
+
+    def noise_law(
+        self, regression: Regression, mean: Float[Array, " width"], count: Int[Array, ""]
+    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Σ r² − bᵀV⁻¹b and n, with which σ² = (first)/χ²_n, where the noise is learned.
+
+        Before the first reward that is not 0 any σ draws the same arms: then both are 1.
+        """
         squares, moment = regression.squares, regression.stats.moment[:, 0]
         left = jnp.maximum(squares - mean @ moment, LEAST_NOISE * squares)
         known = squares > 0.0
-        freedom = jnp.where(known, 1.0 * count, 1.0)
-        return jnp.where(known, left, 1.0) / chi_square(normals, freedom)
+        return jnp.where(known, left, 1.0), jnp.where(known, 1.0 * count, 1.0)
 
     def weights(
         self, key: AnyKey, regression: Regression, count: Int[Array, ""]
@@ -149,3 +159,19 @@ class NeuralLinear(ModelPolicy, TrainedPolicy):
         drawn = self.weights(key, state.extra, state.replay.filled)
         features = self.network(state.spec).features(state.theta, context)
         return lanes.argmax(features @ drawn, allowed)
+
+    def scores(self, state: TrainedState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(φ·V⁻¹b, σ²τ φ·V⁻¹φ) with one w for all arms, given the network; or Student's law."""
+        regression, freedom = state.extra, None
+        mean, root = self.posterior(regression)
+        variance = self.told(regression.scales)[1]
+        if variance is None:
+            left, freedom = self.noise_law(regression, mean, state.replay.filled)
+            variance = left / freedom
+        features = self.network(state.spec).features(state.theta, context)
+        white = jax.scipy.linalg.solve_triangular(root, features.T, lower=True)
+        spread = jnp.sqrt(variance * self.temperature) * white.T
+        return ScoreLaw(features @ mean, root=spread, freedom=freedom)
+
+    def hints(self, spec: Spec) -> Hints:
+        return super().hints(spec)._replace(scores=self.scores)

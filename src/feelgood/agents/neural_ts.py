@@ -10,9 +10,10 @@ from jaxtyping import Array, Float, Int
 from feelgood.agents.neural import TrainedState, with_bonus
 from feelgood.agents.neural_design import DESIGNS, DesignPolicy
 from feelgood.agents.neural_model import NeuralModelPolicy, noise_health
-from feelgood.core.policy import AGENTS, Report
+from feelgood.core.policy import AGENTS, Hints, Report
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
-from feelgood.core.spec import Number
+from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.numerics.lanes import Mask
@@ -117,6 +118,14 @@ class NeuralTS(NeuralModelPolicy, DesignPolicy):
     ) -> Int[Array, ""]:
         means, widths = self.scores(state, context)
         return lanes.argmax(means + widths * lanes.normal(key, state.spec.arms), allowed)
+
+    def score_law(self, state: TrainedState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(f, v) for each arm by itself, given the network."""
+        means, widths = self.scores(state, context)
+        return ScoreLaw(means, deviation=widths)
+
+    def hints(self, spec: Spec) -> Hints:
+        return super().hints(spec)._replace(scores=self.score_law)
 
     def report(self, state: TrainedState) -> Report:
         return super().report(state)._replace(health=noise_health(state.extra.noise))

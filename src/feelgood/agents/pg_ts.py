@@ -8,7 +8,9 @@ from jaxtyping import Array, Bool, Float
 
 from feelgood.agents.estimates import EstimateState, FittedState
 from feelgood.agents.laplace_ts import LaplaceTS
+from feelgood.agents.linear_scores import precision_law
 from feelgood.core.policy import AGENTS, Hints, Needs
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
@@ -16,14 +18,17 @@ from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.numerics.polya_gamma import polya_gamma
 from feelgood.targets.history import Chunk, played_scores
 from feelgood.targets.logistic_fit import plus_identity, weighted_gram
-from feelgood.targets.sums import Theta
+from feelgood.targets.sums import Theta, scaled_identity
 
 
 class GibbsChain(NamedTuple):
-    """Where the chain is, and Σ (r − ½) x, which every step needs."""
+    """Where the chain is, Σ (r − ½) x, which every step needs, and what its last step drew from."""
 
     theta: Theta
     pull: Theta
+    #: P⁻¹b, and the Cholesky factor of P.
+    mean: Theta
+    lower: Float[Array, "dim dim blocks *lanes"]
 
 
 @AGENTS.register("pg-ts", family="Thompson sampling from a formula")
@@ -45,9 +50,8 @@ class PolyaGammaTS(LaplaceTS):
     steps: int = setting(1, "steps of the Gibbs sampler per round", low=1, high=10_000)
 
     def first_fit(self, spec: Spec, precision: Number) -> GibbsChain:
-        del precision
         zero = jnp.zeros((spec.dim, spec.blocks, *spec.lanes))
-        return GibbsChain(zero, zero)
+        return GibbsChain(zero, zero, zero, scaled_identity(spec, precision))
 
     def refit(
         self,
@@ -68,13 +72,13 @@ class PolyaGammaTS(LaplaceTS):
         """Steps of the Gibbs sampler: a new θ."""
         if not isinstance(state, FittedState):
             return super().draw(noise, state)
-        chain, played = state.fit.theta, state.fit.theta
+        fit, played = state.fit, state.fit.theta
         for step in range(self.steps):
-            chain, played = self._step(fold_in(noise, step), state, chain)
-        return dataclasses.replace(state, fit=state.fit._replace(theta=chain), theta=played)
+            fit, played = self._step(fold_in(noise, step), state, fit)
+        return dataclasses.replace(state, fit=fit, theta=played)
 
-    def _step(self, key: AnyKey, state: FittedState, theta: Theta) -> tuple[Theta, Theta]:
-        """One step from θ: the new θ, and the same at the temperature."""
+    def _step(self, key: AnyKey, state: FittedState, fit: GibbsChain) -> tuple[GibbsChain, Theta]:
+        """One step of the chain, and its new θ at the temperature."""
         coins = fold_in(key, 0)
 
         def of_chunk(chunk: Chunk, theta: Theta) -> Float[Array, "dim dim blocks *lanes"]:
@@ -84,12 +88,20 @@ class PolyaGammaTS(LaplaceTS):
             return weighted_gram(block * weights, chunk.features)
 
         lower = lanes.cholesky(
-            plus_identity(state.rows.total(of_chunk, theta), self.precision(state))
+            plus_identity(state.rows.total(of_chunk, fit.theta), self.precision(state))
         )
         mean = lanes.solve_upper(lower, lanes.solve_lower(lower, state.fit.pull))
         normal = lanes.normal(fold_in(key, 1), state.spec.parameters).reshape(mean.shape)
         away = lanes.solve_upper(lower, normal)
-        return mean + away, mean + jnp.sqrt(self.temperature) * away
+        moved = fit._replace(theta=mean + away, mean=mean, lower=lower)
+        return moved, mean + jnp.sqrt(self.temperature) * away
+
+    def scores(self, state: EstimateState, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(x·P⁻¹b, τ x·P⁻¹x), given ω of the round's last step."""
+        if not isinstance(state, FittedState):
+            return super().scores(state, context)
+        fit, heat = state.fit, jnp.broadcast_to(self.temperature, state.spec.lanes)
+        return precision_law(state.spec, context, fit.mean, fit.lower, heat)
 
     def hints(self, spec: Spec) -> Hints:
         hints = super().hints(spec)

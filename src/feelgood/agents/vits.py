@@ -10,8 +10,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.agents.estimates import EstimatePolicy, EstimateState, FittedState
+from feelgood.agents.linear_scores import each_arm, linear_law
 from feelgood.agents.ridge import RidgeState
 from feelgood.core.policy import AGENTS, Hints, Needs, Report
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
@@ -191,6 +193,11 @@ class VITS(EstimatePolicy):
         del noise
         return lanes.argmax(models.scores(state.spec, state.theta, context), allowed)
 
+    def scores(self, state: Any, context: Float[Array, "..."]) -> ScoreLaw:
+        """N(x·m, ‖Bᵀx‖²), given the steps of the flow in this round."""
+        pushed = lanes.matvec(jnp.swapaxes(state.law.root, 0, 1), each_arm(state.spec, context))
+        return linear_law(state.spec, models.scores(state.spec, state.law.mean, context), pushed)
+
     def update(
         self,
         state: Any,
@@ -210,7 +217,12 @@ class VITS(EstimatePolicy):
         return (
             super()
             .hints(spec)
-            ._replace(target=self.linear_target(spec), linear=True, rebuilt=self._rebuilt_model)
+            ._replace(
+                target=self.linear_target(spec),
+                linear=True,
+                rebuilt=self._rebuilt_model,
+                scores=self.scores,
+            )
         )
 
     def _rebuilt_model(self, state: Any, keep: Value) -> Any:

@@ -22,6 +22,7 @@ from feelgood.api.check_agents import (
     check_sweep,
 )
 from feelgood.api.check_pmf import check_pmf
+from feelgood.api.check_scores import check_scores
 from feelgood.api.check_settings import check_bounds, check_documented
 from feelgood.api.check_testbeds import (
     check_testbed_kinds,
@@ -73,7 +74,7 @@ def check_agent(agent: Any, *, testbed: Any = None) -> ConformanceReport:
 
     >>> import feelgood
     >>> feelgood.check_agent("uniform")
-    uniform: all 15 checks passed.
+    uniform: all 17 checks passed.
     """
     case = AgentCase(entry_of(agent, AGENTS, Policy, "agent", "lints"))
     problems = PROBLEMS
@@ -85,7 +86,7 @@ def check_agent(agent: Any, *, testbed: Any = None) -> ConformanceReport:
     stages = [Stage(rest=[*settings, functools.partial(check_leaves, case)])]
     for place, name in enumerate(problems):
         gates = [check_agent_kinds, check_play, *([] if place else [check_pure])]
-        rest = [check_live, check_apart, check_pmf, *([] if place else [check_sweep])]
+        rest = [check_live, check_apart, check_pmf, check_scores, *([] if place else [check_sweep])]
         stages.append(
             Stage(
                 gates=[functools.partial(check, case, name) for check in gates],

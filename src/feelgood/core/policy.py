@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.registry import Registry
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import LinearTarget, Spec
 
 #: Random numbers that a call takes: a key, or so many standard normals; 0: none.
@@ -83,6 +84,10 @@ class Hints(NamedTuple):
     #: From a state and a share to the state in which every past reward counts that share of what it
     #: did, with all factorisations made anew. Agents without `sums` are given 1 only.
     rebuilt: Callable[[Any, Float[Array, ""]], Any] | None = None
+    #: From a state after `draw` and a context to the law of the scores whose largest is played,
+    #: given all of the round's random numbers but those that the scores were drawn with. What was
+    #: drawn with them, such as θ, is not looked at. None: that law is not normal or Student-t.
+    scores: Callable[[Any, Float[Array, "..."]], ScoreLaw] | None = None
 
 
 class Policy(eqx.Module):

@@ -16,6 +16,7 @@ from scipy import special
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import Policy
 from feelgood.core.spec import Spec
+from feelgood.stats.independent_scores import independent_choices
 from feelgood.targets.bonus import FeelGood
 
 #: Draws that stand for a law without a closed form, and those that tune their proposal.
@@ -28,8 +29,6 @@ LEAST_EFFICIENCY = 0.02
 FLOAT32_ROUNDING = float(np.finfo(np.float32).eps) / 2.0
 #: Draws evaluated at a time, which bounds memory.
 AT_A_TIME = 256
-#: Nodes of the quadrature over one arm's score, and how many deviations they reach.
-NODES, REACH = 201, 8.0
 
 
 class Observed(NamedTuple):
@@ -108,7 +107,7 @@ class Law:
     ) -> Float[np.ndarray, "many arms"]:
         """The probability that each arm looks best in each context."""
         if self.draws is None and not spec.shared:
-            return _choice_quadrature(self, contexts)
+            return _independent_arms(self, contexts)
         draws = self.draws
         if draws is None:
             draws = self.sample(np.random.default_rng([seed, 1]), REFERENCE_DRAWS)
@@ -188,22 +187,14 @@ def choice_shares(
     return out / draws.shape[1]
 
 
-def _choice_quadrature(
+def _independent_arms(
     law: Law, contexts: Float[np.ndarray, "many dim"]
 ) -> Float[np.ndarray, "many arms"]:
-    """∫ φ_a(g) Π_{b≠a} Φ_b(g) dg for independent normal scores, by the trapezoidal rule."""
+    """The probability that each of several independent normal scores is the largest."""
     contexts = np.asarray(contexts, np.float64)
     mean = contexts @ law.mean.T
     spread = np.sqrt(np.einsum("mi,bij,mj->mb", contexts, law.covariance, contexts, optimize=True))
-    nodes = np.linspace(-REACH, REACH, NODES)
-    weights = np.exp(-0.5 * nodes**2) * (nodes[1] - nodes[0]) / np.sqrt(2.0 * np.pi)
-    out = np.empty_like(mean)
-    for arm in range(mean.shape[1]):
-        score = mean[:, arm, None] + spread[:, arm, None] * nodes
-        below = special.ndtr((score[:, None] - mean[..., None]) / spread[..., None])
-        below[:, arm] = 1.0
-        out[:, arm] = np.prod(below, axis=1) @ weights
-    return out / out.sum(axis=1, keepdims=True)
+    return independent_choices(mean, spread)
 
 
 # ---- the feel-good target -------------------------------------------------------------------
