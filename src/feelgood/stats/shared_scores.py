@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
-from scipy.stats import qmc
 
 #: Independent scrambles of Sobol's points, whose spread is the error, and points of each.
 SCRAMBLES, POINTS = 8, 512
@@ -72,6 +71,9 @@ def cone_shares(
 
 @functools.lru_cache(maxsize=4)
 def _uniforms(dimensions: int, points: int) -> Float[np.ndarray, "scrambles points dimensions"]:
+    """Sobol's points; to import them takes long, and few need them."""
+    from scipy.stats import qmc
+
     scrambles = [
         qmc.Sobol(dimensions, rng=np.random.default_rng([dimensions, i])).random(points)
         for i in range(SCRAMBLES)
