@@ -7,11 +7,13 @@ import pytest
 from rounds import drawn
 from taught import DISJOINT, SHARED, contexts, taught
 
+from feelgood import AGENTS
 from feelgood.engine.propensities import propensity
+from feelgood.stats.choice_probabilities import ChoiceProbabilities
 
 
-def found(name: str, shared: bool = True, mask: object = None, **settings: float) -> object:
-    told = taught(name, SHARED if shared else DISJOINT, rounds=8, **settings)
+def found(name: str, mask: object = None, **settings: float) -> ChoiceProbabilities | None:
+    told = taught(name, SHARED, rounds=8, **settings)
     context = jnp.asarray(contexts(told.spec, 1)[0])
     after = drawn(told.policy, told.spec, jax.random.key(3), told.state)
     return propensity(told.policy, told.spec, told.state, after, context, mask)
@@ -24,7 +26,8 @@ def test_rules_laws_and_agents_without_either() -> None:
     law = found("lints")
     assert law.pmf.shape == (4,) and law.pmf.sum() == pytest.approx(1.0, abs=1e-12)
     assert np.all(law.error > 0.0) and np.max(law.error) < 1e-4
-    assert found("lmcts") is None
+    chain = AGENTS["lmcts"].build()
+    assert propensity(chain, SHARED, None, None, jnp.zeros(SHARED.context_shape)) is None
 
 
 def test_masks() -> None:

@@ -16,7 +16,7 @@ from feelgood.stats.choice_probabilities import choice_probabilities
 from feelgood.stats.counts_of_law import p_of_counts
 from feelgood.stats.independent_scores import independent_choices
 
-#: Small networks, wide enough that no arm has only zeros as features; they learn no scale.
+#: Small networks, wide enough that no arm's features are all 0: no scale is learned from these.
 #: None learns in the round that is looked at, unless a test says so.
 SMALL = {"layers": "20", "batch": 4, "updates": 2, "update_every": 1_000}
 #: Least expected count of a class of Pearson's test.

@@ -28,8 +28,11 @@ LAWS = {
 
 
 def features(name: str, problem: str) -> Iterable[Hashable]:
-    """Every function once: other problems take it longer to learn, not to say its law."""
-    return [LAWS[name, problem]]
+    """Every function once: other problems take it longer to learn, not to say its law.
+
+    `neural-ts` takes long to compile, and is in the quick conformance.
+    """
+    return [] if "neural-ts" in name else [LAWS[name, problem]]
 
 
 @pytest.mark.parametrize(("name", "problem"), covering(LAWS, features))

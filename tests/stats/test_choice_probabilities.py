@@ -44,6 +44,10 @@ def test_two_arms_have_the_closed_form_with_all_digits() -> None:
     assert np.sum(want < 1e-20) > 5
     np.testing.assert_allclose(got[told], want[told], rtol=1e-8)
     assert np.all(got[~told] < 1e-289)
+    pairs = zip(mean, deviation, strict=True)
+    closed = [choice_probabilities(ScoreLaw(m, deviation=s)) for m, s in pairs]
+    assert not any(found.error.any() for found in closed)
+    np.testing.assert_allclose(np.stack([c.pmf for c in closed])[told], want[told], rtol=1e-8)
 
 
 @pytest.mark.parametrize("arms", [2, 3, 10, 100, 1000])
@@ -171,6 +175,18 @@ def test_draws_of_singular_and_students_laws(
     law = choice_probabilities(ScoreLaw(mean, root=root, freedom=freedom))
     assert np.max(law.error) < 3e-4
     assert p_of_counts(counts, law.pmf) > LEVEL
+
+
+@pytest.mark.parametrize("arms", [3, 6])
+@pytest.mark.parametrize("freedom", [None, 2.0])
+def test_extremes_of_shared_parameters(arms: int, freedom: float | None) -> None:
+    """Rows of a root from 1e-6 to 1e6 long: numbers and no warnings, near the exact ones."""
+    for mean, deviation in zip(*extremes("shared", arms, 12), strict=True):
+        law = ScoreLaw(mean, deviation=deviation, freedom=freedom)
+        exact = choice_probabilities(law).pmf
+        found = choice_probabilities(law._replace(deviation=None, root=np.diag(deviation)))
+        assert found.pmf.sum() == pytest.approx(1.0, abs=1e-12)
+        np.testing.assert_allclose(found.pmf, exact, atol=1e-3)
 
 
 def test_of_two_arms_that_are_the_same_the_first_is_played() -> None:

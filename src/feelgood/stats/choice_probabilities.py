@@ -26,9 +26,9 @@ def choice_probabilities(
 ) -> ChoiceProbabilities:
     """The law of the arm with the largest score, of one chain.
 
-    Independent scores: by integrals, exact to 1e-10. Scores that share parameters: exact for two
-    arms, otherwise by quasi-Monte Carlo with `points` points for each of 8 scrambles. `mask` says
-    which arms there are; the others have probability 0.
+    Two arms: in closed form. Independent scores: by integrals, exact to 1e-10. Scores that share
+    parameters: by quasi-Monte Carlo with `points` points for each of 8 scrambles. `mask` says which
+    arms there are; the others have probability 0.
     """
     mean, spread = _numbers(law)
     there = _mask(mask, len(mean))
@@ -41,6 +41,8 @@ def choice_probabilities(
         freedom = None
     pmf, error = np.zeros(len(mean)), np.zeros(len(mean))
     mean, spread = mean[there], spread[there]
+    if len(mean) == 2 and spread.ndim == 1:
+        spread = np.diag(spread)  # two arms have a closed form
     if spread.ndim == 2:
         pmf[there], error[there] = shared_choices(mean, spread, freedom, points)
     elif freedom is not None:

@@ -18,8 +18,8 @@ from feelgood.stats.independent_scores import independent_choices
 _TOLERANCE = 1e-8
 #: Panels evaluated at a time, which bounds memory.
 _AT_ONCE = 8
-#: Probabilities below and above which v is left out. Small v make the unlikely arms likely.
-_LOWEST, _LOW, _HIGHEST = 1e-300, 1e-20, 1e-20
+#: Probabilities below and above the panels' ends. Small v make the unlikely arms likely.
+_BELOW, _ABOVE = (1e-300, 1e-20, 1e-6, 0.02), (0.02, 1e-6, 1e-20)
 
 
 def scaled_choices(
@@ -34,8 +34,7 @@ def scaled_choices(
             v[:, None] * mean, np.broadcast_to(deviation, (len(v), len(mean)))
         )
 
-    below = special.gammaincinv(half, np.array([_LOWEST, _LOW, 0.5]))
-    edges = np.append(below, special.gammainccinv(half, _HIGHEST))
+    edges = np.append(special.gammaincinv(half, _BELOW), special.gammainccinv(half, _ABOVE))
     points = np.unique(np.sqrt(edges / half))
     return integrals(integrand, Panels.between([points]), 1, _TOLERANCE, _AT_ONCE)[0]
 

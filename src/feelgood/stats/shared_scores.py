@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy import special
-from scipy.stats import qmc
 
 #: Independent scrambles of Sobol's points, whose spread is the error, and points of each.
 SCRAMBLES, POINTS = 8, 512
@@ -57,6 +56,7 @@ def cone_shares(
     # What all arms have in common does not matter: with few arms, few normals are left.
     left, singular, _ = np.linalg.svd(root - root.mean(axis=0), full_matrices=False)
     large = singular > max(root.shape) * np.finfo(np.float64).eps * np.max(np.abs(root), initial=0)
+    large[len(mean) - 1 :] = False  # but for rounding
     rank = int(large.sum())
     if rank == 0:
         return (np.arange(len(mean)) == np.argmax(mean)).astype(np.float64)[None]
@@ -71,6 +71,9 @@ def cone_shares(
 
 @functools.lru_cache(maxsize=4)
 def _uniforms(dimensions: int, points: int) -> Float[np.ndarray, "scrambles points dimensions"]:
+    """Sobol's points; to import them takes long, and few need them."""
+    from scipy.stats import qmc
+
     scrambles = [
         qmc.Sobol(dimensions, rng=np.random.default_rng([dimensions, i])).random(points)
         for i in range(SCRAMBLES)
@@ -123,8 +126,8 @@ def _turned(rows: np.ndarray, right: np.ndarray, length: np.ndarray) -> _Cone:
         ends[chosen] = True
         free &= ~ends
         bounding.append(np.flatnonzero(ends))
-        tight = bound[chosen]
-        typical[j] = -np.exp(-0.5 * tight**2 - special.log_ndtr(tight)) / np.sqrt(2.0 * np.pi)
+        # The mean of a normal below its bound, −φ/Φ.
+        typical[j] = -np.sqrt(2.0 / np.pi) / special.erfcx(-bound[chosen] / np.sqrt(2.0))
     return _Cone(rows, right, bounding)
 
 
