@@ -133,6 +133,18 @@ def test_an_ensemble_plays_by_the_shares_of_its_members() -> None:
     assert np.array_equal(expected, live.act(X[0]).pmf)
 
 
+def test_actions_follow_the_probabilities_of_an_ensemble() -> None:
+    """Σ (1{a} − p_a) has mean 0 and variance Σ p_a(1 − p_a); 5.5 deviations: 4e-8 per arm."""
+    live = bandit(members=8)
+    live.learn(X[:20], ["abc"[i % 3] for i in range(20)], X[:20, 0])
+    made = live.act(np.tile(X, (10, 1)))
+    laws = np.array([d.pmf for d in made])
+    played = np.array([[d.arm == name for name in "abc"] for d in made])
+    spread = np.sqrt((laws * (1.0 - laws)).sum(axis=0))
+    assert np.all(spread > 5.0)
+    assert np.all(np.abs((played - laws).sum(axis=0)) < 5.5 * spread)
+
+
 def test_no_probability_is_invented() -> None:
     decision = bandit().act(X[0])
     assert decision.probability is None and decision.pmf is None

@@ -15,6 +15,7 @@ from feelgood.testbeds import Linear, Logistic
 QUICK = [
     ("lints", "disjoint"),
     ("squarecb", "disjoint"),
+    ("lmcts", "disjoint"),
 ]
 
 

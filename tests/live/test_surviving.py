@@ -209,6 +209,33 @@ def test_a_full_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert again.version == 1 and not again.waiting
 
 
+def test_a_state_that_cannot_be_saved_anew_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, saved: SavedBandit) -> None:
+        raise FeelgoodError("no space")
+
+    folder = tmp_path / "j"
+    monkeypatch.setattr(journal, "_LONG", -(10**9))  # it is always time to save anew
+    bandit = feelgood.Bandit("lints", ["a", "b", "c"], 2, journal=folder)
+    with monkeypatch.context() as patch:
+        patch.setattr("feelgood.live.bandit.write_bandit", full)
+        for x in X[:3]:
+            bandit.learn(x, "a", 1.0)
+        assert len(list(folder.glob("records-*"))) == 1
+    bandit.close()
+    with feelgood.Bandit.load(folder, exact=True) as again:
+        assert again.version == 3
+        with monkeypatch.context() as patch:
+            patch.setattr("feelgood.live.bandit.write_bandit", full)
+            with pytest.raises(FeelgoodError, match="no space"):
+                again.add_arm("d")
+        with pytest.raises(FeelgoodError, match="was closed"):
+            again.act(X[0])
+    with feelgood.Bandit.load(folder) as whole:
+        assert whole.version == 3 and whole.arms == ("a", "b", "c")
+
+
 # ---- kills ---------------------------------------------------------------------------------
 
 

@@ -1,12 +1,12 @@
 """The bandit that a service asks."""
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError, shown
@@ -16,7 +16,7 @@ from feelgood.live import bandit_arguments as arguments
 from feelgood.live.bandit_files import read_bandit, saved_bytes, write_bandit
 from feelgood.live.decisions import Decision, Ledger
 from feelgood.live.journal import STATE, Journal, read_records
-from feelgood.live.live_player import LivePlayer
+from feelgood.live.live_player import LivePlayer, run_in_callers_thread
 from feelgood.live.live_state import LiveState, restored
 from feelgood.live.requests import ArmTable, Label, parse_arms, parse_reward, parse_weight
 from feelgood.live.streams_of import first_streams
@@ -63,7 +63,7 @@ class Bandit:
         journal: str | Path | None = None,
         fsync: str | Any = "always",
     ) -> None:
-        _start_jax_for_requests()
+        run_in_callers_thread()
         entry = AGENTS[agent]
         labels, dim = parse_arms(arms), arguments.dimension(features, arm_features)
         spec = Spec(len(labels), dim, arm_features is not None, arguments.likelihood(rewards))
@@ -131,8 +131,7 @@ class Bandit:
 
     def _decide(self, rows: Sequence[np.ndarray], mask: Any) -> list[Decision]:
         allowed, labels = self._allowed(mask)
-        if self._closed:
-            raise FeelgoodError("the bandit was closed: load its journal again.")
+        self._require_open()
         state, journal = self._state, self._journal
         player, ledger = state.player, state.ledger
         mark, first, out = player.mark(), ledger.next, []
@@ -141,7 +140,7 @@ class Bandit:
                 player.prepare()
                 arms = player.arms(context, allowed)
                 slot = int(arms if player.chains == 1 else arms[player.noise(player.round)[2]])
-                law = self._law(context, allowed, arms) if player.has_law else None
+                law = player.law_later(context, allowed, arms) if player.has_law else None
                 own = ledger.open(context, slot)
                 player.play()
                 label = state.arms.labels[slot]
@@ -158,15 +157,6 @@ class Bandit:
             self._expire(ledger.overdue())
         return out
 
-    def _law(self, context: np.ndarray, allowed: np.ndarray | None, arms: Any) -> Any:
-        """How to find the probabilities of a decision, from the state as it is now."""
-        player = self._state.player
-        if player.chains > 1:
-            size, chains = self._state.spec.arms, len(arms)
-            return lambda: _offered(np.bincount(arms, minlength=size) / chains, allowed)
-        later = player.law_later(context, allowed)
-        return later and (lambda: _offered(later(), allowed))
-
     def pmf(self, x: Any, mask: Any = None) -> np.ndarray | None:
         """The probability of every arm that may be played; None where the agent has none.
 
@@ -179,8 +169,7 @@ class Bandit:
                 return None if any(row is None for row in rows) else np.array(rows)
             context = contexts.one(x)
             allowed, _ = self._allowed(mask)
-            law = self._state.player.law(context, allowed)
-            return None if law is None else _offered(law, allowed)
+            return self._state.player.law(context, allowed)
 
     # ---- learn --------------------------------------------------------------------------
 
@@ -203,8 +192,7 @@ class Bandit:
                 state.rewarded(int(id), number, counted)
             else:
                 self._update_all(list(id), reward, weight)
-            if self._journal is not None and self._journal.is_long:
-                self._compact()
+            self._compact_if_long()
 
     def _update_all(self, ids: list[Any], rewards: Any, weights: Any) -> None:
         seen = set()
@@ -241,8 +229,7 @@ class Bandit:
                 journal.commit()
             for i, (x, slot) in enumerate(zip(rows, slots, strict=True)):
                 state.observed(x, slot, *pairs[i], draws=i + 1 == len(rows))
-            if journal is not None and journal.is_long:
-                self._compact()
+            self._compact_if_long()
 
     def _numbers(self, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
         """So many rewards with their weights, checked."""
@@ -256,9 +243,12 @@ class Bandit:
         self._require_learning()
         return list(zip(numbers, counted, strict=True))
 
-    def _require_learning(self) -> None:
+    def _require_open(self) -> None:
         if self._closed:
             raise FeelgoodError("the bandit was closed: load its journal again.")
+
+    def _require_learning(self) -> None:
+        self._require_open()
         if not self._learns:
             raise FeelgoodError("a snapshot does not learn: give the reward to the bandit itself.")
 
@@ -277,6 +267,7 @@ class Bandit:
             return len(ids)
 
     def _expire(self, ids: list[int]) -> None:
+        self._require_open()
         if self._journal is not None and ids:
             self._journal.expired(ids)
             self._journal.commit()
@@ -290,21 +281,27 @@ class Bandit:
         Programs are compiled for it, so it takes seconds; calls meanwhile wait.
         """
         with self._lock:
+            self._require_open()
             arm = self._state.arms.require_new(arm)
             self._state.add_arm(arm)
             if self._journal is not None:
-                self._compact()
+                try:
+                    self._compact()
+                except BaseException:
+                    self.close()  # its records would not fit the state on disk, which is whole
+                    raise
 
     def remove_arm(self, arm: Label | Any) -> None:
         """The arm is played no more; its decisions may still be rewarded, and it keeps its slot."""
         with self._lock:
+            self._require_open()
             self._state.arms.require_spare(arm)
             if not self._state.player.masks:
                 raise FeelgoodError(
                     f"{self._state.agent} cannot do without an arm: its choose takes no mask."
                 )
             if self._journal is not None:
-                self._journal.arm("X", arm)
+                self._journal.removed(arm)
                 self._journal.commit()
             self._state.remove_arm(arm)
 
@@ -332,7 +329,7 @@ class Bandit:
         Its random numbers are new ones: copies that explore alike would learn less. With `exact`
         it plays what the saved one would have played.
         """
-        _start_jax_for_requests()
+        run_in_callers_thread()
         place, journal = Path(path), None
         if place.is_dir():
             if not (place / STATE).exists():
@@ -363,9 +360,19 @@ class Bandit:
         journal = self._journal
         assert journal is not None
         name = journal.begin()
-        saved = self._state.saved(records=name)
-        write_bandit(journal.folder / STATE, saved)
-        journal.keep_only(name, len(saved_bytes(saved)))
+        try:
+            saved = self._state.saved(records=name)
+            write_bandit(journal.folder / STATE, saved)
+        except BaseException:
+            journal.give_up()
+            raise
+        journal.go_on(len(saved_bytes(saved)))
+
+    def _compact_if_long(self) -> None:
+        """The same where it is time to; if it fails, the old files still tell everything."""
+        if self._journal is not None and self._journal.is_long:
+            with contextlib.suppress(FeelgoodError):
+                self._compact()
 
     def close(self) -> None:
         """Everything on disk, and the journal free for another process."""
@@ -382,15 +389,3 @@ class Bandit:
 
     def __repr__(self) -> str:
         return f"<Bandit {self._state.agent}, {len(self.arms)} arms, {self.version} rewards>"
-
-
-def _offered(law: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
-    return law if allowed is None else law[allowed]
-
-
-def _start_jax_for_requests() -> None:
-    """Let programs run in the caller's thread: otherwise each call waits for another thread.
-
-    JAX reads this once, before its first program, so it may be too late.
-    """
-    jax.config.update("jax_cpu_enable_async_dispatch", False)

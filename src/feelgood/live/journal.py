@@ -56,6 +56,8 @@ class Journal:
                 f"the journal {folder} is in use by another bandit: close that one first."
             ) from None
         self._file: int | None = None
+        self._next: int | None = None
+        self._next_name = ""
         self._waiting: list[bytes] = []
         self._length, self._worth, self._synced = 0, _LONG, time.monotonic()
 
@@ -77,9 +79,9 @@ class Journal:
         """Decisions that were given up."""
         self._add(b"E", np.asarray(ids, np.int64).tobytes())
 
-    def arm(self, kind: str, label: Any) -> None:
-        """An arm that came (A) or went (X)."""
-        self._add(kind.encode(), json.dumps(label).encode())
+    def removed(self, label: Any) -> None:
+        """An arm that went."""
+        self._add(b"X", json.dumps(label).encode())
 
     def _add(self, kind: bytes, payload: bytes) -> None:
         whole = kind + payload
@@ -110,23 +112,31 @@ class Journal:
     # ---- the folder ---------------------------------------------------------------------
 
     def begin(self) -> str:
-        """A new, empty file of records; its name."""
+        """A new, empty file of records, which is used from `go_on` on; its name."""
         there = [int(file.name.split("-")[1]) for file in self.folder.glob("records-*")]
-        name = f"records-{max(there, default=0) + 1}"
+        self._next_name = f"records-{max(there, default=0) + 1}"
+        flags = os.O_CREAT | os.O_TRUNC | os.O_RDWR | getattr(os, "O_BINARY", 0)
         with atomic.reporting(self.folder):
-            if self._file is not None:
-                os.close(self._file)
-            flags = os.O_CREAT | os.O_TRUNC | os.O_RDWR | getattr(os, "O_BINARY", 0)
-            self._file = os.open(self.folder / name, flags, 0o600)
-            os.fsync(self._file)
-        self._length, self._synced = 0, time.monotonic()
-        return name
+            self._next = os.open(self.folder / self._next_name, flags, 0o600)
+            os.fsync(self._next)
+        return self._next_name
 
-    def keep_only(self, name: str, state_bytes: int) -> None:
-        """Delete the records that are in the state now."""
+    def give_up(self) -> None:
+        """The new file is not needed: its state was not saved."""
+        if self._next is not None:
+            os.close(self._next)
+            (self.folder / self._next_name).unlink(missing_ok=True)
+            self._next = None
+
+    def go_on(self, state_bytes: int) -> None:
+        """With the new file: all older records are in the saved state."""
+        if self._file is not None:
+            os.close(self._file)
+        self._file, self._next = self._next, None
+        self._length, self._synced = 0, time.monotonic()
         self._worth = _LONG + 4 * state_bytes
         for file in self.folder.glob("records-*"):
-            if file.name != name:
+            if file.name != self._next_name:
                 file.unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -290,16 +290,22 @@ class LivePlayer:
         self.ready, self.played = False, bool(self._changed)
 
     def law(self, context: np.ndarray, allowed: np.ndarray | None) -> np.ndarray | None:
-        """The probability of each arm in the next round, where there is a rule for it."""
+        """The probability of each arm that may be played next, where there is a rule for it."""
+        arms = None
         if self.chains > 1:
             self.prepare()
             arms = self.arms(context, allowed)
-            return np.bincount(arms, minlength=self._arm_count) / self.chains
-        later = self.law_later(context, allowed)
+        later = self.law_later(context, allowed, arms)
         return None if later is None else later()
 
-    def law_later(self, context: np.ndarray, allowed: np.ndarray | None) -> Any:
-        """What computes the agent's own law from the state as it is now; None: it has none."""
+    def law_later(self, context: np.ndarray, allowed: np.ndarray | None, arms: Any) -> Any:
+        """What computes that from the state as it is now; None: there is no rule.
+
+        `arms` are those that the chains have chosen.
+        """
+        offered = slice(None) if allowed is None else allowed
+        if self.chains > 1:
+            return lambda: (np.bincount(arms, minlength=self._arm_count) / self.chains)[offered]
         program = self.programs.law
         if program is None:
             return None
@@ -307,7 +313,7 @@ class LivePlayer:
 
         def law() -> np.ndarray:
             request = self.write(context, (0.0, 0.0), round, played=played, allowed=allowed)
-            return np.asarray(program(words, large, request), np.float64)
+            return np.asarray(program(words, large, request), np.float64)[offered]
 
         return law
 
@@ -363,3 +369,11 @@ def as_leaf(value: Any, like: Any) -> Any:
     if value.shape != like.shape:
         raise TypeError(f"{value.shape} is not {like.shape}")
     return jax.numpy.asarray(value)
+
+
+def run_in_callers_thread() -> None:
+    """Let programs run in the thread that calls them: otherwise each call waits for another one.
+
+    JAX reads this once, before its first program, so it may be too late.
+    """
+    jax.config.update("jax_cpu_enable_async_dispatch", False)

@@ -139,8 +139,6 @@ class LiveState:
             self.observed(more.reshape(self.spec.context_shape), slot, reward, weight, draws)
         elif kind == "E":
             self.expired(numbers)
-        elif kind == "A":
-            self.add_arm(more)
         else:
             self.remove_arm(more)
 
