@@ -133,9 +133,20 @@ def test_an_ensemble_plays_by_the_shares_of_its_members() -> None:
     assert np.array_equal(expected, live.act(X[0]).pmf)
 
 
-def test_actions_follow_the_probabilities_of_an_ensemble() -> None:
+@pytest.mark.parametrize(
+    ("agent", "more"),
+    [
+        ("lints", {"members": 8}),
+        ("lints", {"settings": TOLD}),
+        pytest.param("lints", {}, marks=pytest.mark.slow),
+        pytest.param("vits", {}, marks=pytest.mark.slow),
+        pytest.param("ensemble++", {}, marks=pytest.mark.slow),
+    ],
+    ids=["ensemble of chains", "normal", "Student", "vits", "ensemble++"],
+)
+def test_actions_follow_their_probabilities(agent: str, more: dict[str, Any]) -> None:
     """Σ (1{a} − p_a) has mean 0 and variance Σ p_a(1 − p_a); 5.5 deviations: 4e-8 per arm."""
-    live = bandit(members=8)
+    live = bandit(agent, **more)
     live.learn(X[:20], ["abc"[i % 3] for i in range(20)], X[:20, 0])
     made = live.act(np.tile(X, (10, 1)))
     laws = np.array([d.pmf for d in made])
@@ -146,8 +157,17 @@ def test_actions_follow_the_probabilities_of_an_ensemble() -> None:
 
 
 def test_no_probability_is_invented() -> None:
-    decision = bandit().act(X[0])
+    decision = bandit("lmcts").act(X[0])
     assert decision.probability is None and decision.pmf is None
+
+
+def test_a_mask_leaves_arms_out_of_the_law_of_scores() -> None:
+    live = bandit()
+    live.learn(X[:20], ["abc"[i % 3] for i in range(20)], X[:20, 0])
+    whole, some = live.pmf(X[0]), live.act(X[0], mask=["a", "c"])
+    assert whole is not None and whole.sum() == pytest.approx(1.0, abs=1e-10)
+    assert some.pmf is not None and len(some.pmf) == 2
+    assert some.pmf.sum() == pytest.approx(1.0, abs=1e-10) and np.all(some.pmf > whole[[0, 2]])
 
 
 def test_a_snapshot_decides_and_does_not_learn() -> None:

@@ -32,9 +32,11 @@ from feelgood.live.programs import (
     LearnStep,
     NoiseBlock,
     PackedBegin,
+    ScoresStep,
     changed_leaves,
 )
 from feelgood.live.state_words import Packing
+from feelgood.stats.choice_probabilities import choice_probabilities
 from feelgood.targets.room import SMALLEST_ROOM
 
 _DIVERGED = (
@@ -58,9 +60,11 @@ class Programs:
         self.learn = made(LearnStep(game, packing, changed))
         self.draw = made(DrawStep(game, packing, changed))
         self.choose = None if hints.linear else made(ChooseStep(game, packing, changed, masks))
-        self.law = None
+        self.law = self.scores = None
         if hints.pmf is not None and not game.spec.lanes:
             self.law = made(LawStep(game, packing, changed, masks))
+        elif hints.scores is not None and not game.spec.lanes:
+            self.scores = made(ScoresStep(game, packing, changed))
 
 
 def takes_masks(agent: Policy) -> bool:
@@ -96,7 +100,8 @@ class LivePlayer:
         self.chains, self.shared, self._arm_count = chains, spec.shared, spec.arms
         self._shape = (spec.dim, spec.blocks * chains)
         self._zeros, self.sums = np.zeros(spec.arms, np.float32), self.hints.sums
-        self.has_law = chains > 1 or self.hints.pmf is not None
+        laws = (self.hints.pmf, self.hints.scores)
+        self.has_law = chains > 1 or any(law is not None for law in laws)
         self._scores_shape = (spec.arms, *spec.lanes)
         self.streams, self.keep, self.room = streams, np.float32(keep), room
         self._changed = self._find_changed()
@@ -292,8 +297,9 @@ class LivePlayer:
     def law(self, context: np.ndarray, allowed: np.ndarray | None) -> np.ndarray | None:
         """The probability of each arm that may be played next, where there is a rule for it."""
         arms = None
-        if self.chains > 1:
+        if self.programs.law is None and self.has_law:
             self.prepare()
+        if self.chains > 1:
             arms = self.arms(context, allowed)
         later = self.law_later(context, allowed, arms)
         return None if later is None else later()
@@ -306,14 +312,18 @@ class LivePlayer:
         offered = slice(None) if allowed is None else allowed
         if self.chains > 1:
             return lambda: (np.bincount(arms, minlength=self._arm_count) / self.chains)[offered]
-        program = self.programs.law
-        if program is None:
+        rule: Any = self.programs.law
+        scores = self.programs.scores
+        if rule is None and scores is None:
             return None
         words, large, played, round = self.words, self._current_large(), self.played, self.round
 
         def law() -> np.ndarray:
             request = self.write(context, (0.0, 0.0), round, played=played, allowed=allowed)
-            return np.asarray(program(words, large, request), np.float64)[offered]
+            if scores is None:
+                return np.asarray(rule(words, large, request), np.float64)[offered]
+            told = jax.tree.map(np.asarray, scores(words, large, request))
+            return choice_probabilities(told, allowed).pmf[offered]
 
         return law
 

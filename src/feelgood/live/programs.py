@@ -15,6 +15,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, UInt32
 
 from feelgood.core.policy import Needs, Policy
+from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
 from feelgood.live.calls import Form, Game, Request, turns
@@ -285,6 +286,16 @@ class LawStep(Step):
         assert pmf is not None
         given = {"allowed": asked.allowed > 0.0} if self.masks else {}
         return pmf(carried.state, asked.context, **given)
+
+
+class ScoresStep(Step):
+    """The law of the scores whose largest is played, after the draw ahead."""
+
+    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> ScoreLaw:
+        scores = self.game.agent.hints.scores
+        assert scores is not None
+        state = self.drawn_state(self.packing.unpack(words, large))
+        return scores(state, Form(self.game).read(request).context)
 
 
 class GrowStep(eqx.Module):
