@@ -82,7 +82,8 @@ class LiveState:
                 self._ahead = None
 
         if not player.is_made_ahead():
-            self._ahead = threading.Thread(target=make, name="feelgood-compile", daemon=True)
+            # No daemon: Python must not end in the middle of a compilation.
+            self._ahead = threading.Thread(target=make, name="feelgood-compile")
             self._ahead.start()
 
     def expired(self, ids: Any) -> None:
