@@ -1,5 +1,7 @@
 """A bandit that gains an arm is one that had it from the start and never played it."""
 
+import subprocess
+import sys
 from typing import Any
 
 import grids
@@ -121,3 +123,13 @@ def test_histories_double_and_programs_are_few(agent: str) -> None:
     )
     assert player.grows and player.room == 4096
     assert np.mean([bandit.act(x).arm == "a" for x in X]) >= 0.0
+
+
+@pytest.mark.slow
+def test_a_process_may_end_while_the_next_size_is_compiled() -> None:
+    code = (
+        "import feelgood\nb = feelgood.Bandit('lmcts', 2, 2, rewards='bernoulli')\n"
+        "for _ in range(300): b.learn([1.0, 0.5], 0, 1.0)\nassert b._state._ahead is not None"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == 0 and not done.stderr
