@@ -115,10 +115,12 @@ def test_units_of_the_rewards_do_not_matter(name: str) -> None:
     require(checked(name, many / 64.0, one, 1e-4 * float(jnp.std(one))))
 
 
-def test_rewards_of_zero_teach_nothing_of_the_scales() -> None:
-    """The first reward that is not 0 does, and nothing is divided by 0."""
+@pytest.mark.parametrize("what", ["rewards", "contexts"])
+def test_rewards_and_contexts_of_zero_teach_nothing_of_the_scales(what: str) -> None:
+    """The first that is not 0 does, and nothing is divided by 0."""
     spec = DISJOINT
-    rows = [(context, arm, np.float32(0.0)) for context, arm, _ in played(spec, 9)]
+    none = np.float32(what != "rewards"), np.float32(what != "contexts")
+    rows = [(none[1] * context, arm, none[0] * r) for context, arm, r in played(spec, 9)]
     for name in ("lints", "lmcts"):
         agent = AGENTS[name].build()
         state = after(agent, spec, rows)

@@ -584,7 +584,7 @@ def test_a_hundred_thousand_cells_are_planned_in_seconds(tmp_path: Path, many: s
     cells, batches, seconds, megabytes = map(float, done.stdout.split())
     assert cells == 100_000 and batches >= 20_000
     assert seconds < 10, "of work: the machine may be busy with other tests"
-    assert megabytes < 300
+    assert megabytes < 320, "200 of them to import, 1 kB per cell"
     assert len(list(tmp_path.rglob("*"))) < 10
 
 

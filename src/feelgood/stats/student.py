@@ -3,20 +3,22 @@
 import math
 from typing import Any
 
-from scipy.special import stdtr, stdtrit
-
 from feelgood.core.arguments import parse_level, parse_number
 from feelgood.core.errors import FeelgoodError, shown
 
 
 def t_two_sided(t: float | Any, df: float | Any) -> float:
     """P(|T| ≥ |t|) for Student's law with `df` degrees of freedom."""
+    from scipy.special import stdtr  # takes 13 MB, and planning a study needs none of it
+
     t, df = parse_number("t", t, finite=False), _degrees(df)
     return 0.0 if math.isinf(t) else 2.0 * float(stdtr(df, -abs(t)))
 
 
 def t_quantile(level: float | Any, df: float | Any) -> float:
     """The t with P(|T| ≥ t) = 1 − level."""
+    from scipy.special import stdtrit
+
     tail = 0.5 * (1.0 - parse_level("level", level))
     return -float(stdtrit(_degrees(df), tail))
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -22,10 +22,12 @@ from feelgood.engine.building import measured_in
 from feelgood.engine.compiling import keep_compiled_programs
 from feelgood.engine.results import AgentResult
 from feelgood.engine.simulation import Outcome, simulate
-from feelgood.posterior.along import PosteriorWatch, posterior_watch
 from feelgood.studies.batches import CellBatch
 from feelgood.studies.folder_checkpoints import FolderCheckpoints
 from feelgood.studies.planning import Cell, code_of
+
+if TYPE_CHECKING:
+    from feelgood.posterior.along import PosteriorWatch
 
 
 def execute(
@@ -45,6 +47,8 @@ def execute(
     testbed = TESTBEDS[first.testbed].build(first.testbed_settings)
     watch = None
     if first.posterior_every is not None:
+        from feelgood.posterior.along import posterior_watch
+
         watch = posterior_watch(first.posterior_every, first.testbed, testbed)
     for part, columns in enumerate(_parts(batch)):
         progress_of_part = checkpoints.of(str(part))
@@ -67,7 +71,7 @@ def _cut(
     columns: Sequence[Sequence[Cell]],
     batch_id: str,
     checkpoints: FolderCheckpoints,
-    watch: PosteriorWatch | None,
+    watch: "PosteriorWatch | None",
 ) -> Iterator[tuple[Cell, AgentResult]]:
     """The outcome of a part of a batch, cell by cell; `columns` are seed blocks × settings."""
     chains = sum(len(cell.seeds) for column in columns for cell in column)

@@ -17,7 +17,6 @@ from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.core.testbed import TESTBEDS
 from feelgood.engine.building import SettingValues, resolve_variants
-from feelgood.posterior.along import check_every, measurable, require_some
 
 #: Raised when the same specification would give other results than before.
 RESULTS_VERSION = 2
@@ -213,6 +212,9 @@ def with_posterior(cells: Iterable[Cell], every: int | Any) -> list[Cell]:
     posterior is refused, and so are cells of which none can be measured. A measured cell is
     another one than without: what is in the store of that does not count.
     """
+    # Most studies measure no posterior: they need not read what does.
+    from feelgood.posterior.along import check_every, measurable, require_some
+
     out, known = [], dict[str, bool]()
     for cell in cells:
         checked = check_every(every, cell.rounds)

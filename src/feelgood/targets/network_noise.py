@@ -22,7 +22,7 @@ from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
-from feelgood.targets.scales import ScaleModel, Scales
+from feelgood.targets.scales import ScaleModel, Scales, tells_of_scales
 from feelgood.targets.sums import Stats
 
 _Vector = Float[Array, " parameters"]
@@ -69,8 +69,8 @@ def feature_sums(network: Network, batch: Batch, theta: _Vector) -> tuple[Stats,
 def learned_from(
     old: Scales, stats: Stats, squares: Number, count: Int[Array, ""], model: ScaleModel
 ) -> Scales:
-    """The scales after so many rewards; as they were while all rewards are 0."""
-    first = (old.squares == 0.0) & (squares > 0.0)
+    """The scales after so many rewards; as they were while all rewards or features are 0."""
+    known = tells_of_scales(stats, squares)
+    first = model.untold(old) & known
     new = model.estimate(old._replace(squares=squares), stats, count, first)
-    known = squares > 0.0
     return Scales(*(jnp.where(known, a, b) for a, b in zip(new, old, strict=True)))

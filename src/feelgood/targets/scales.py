@@ -41,7 +41,7 @@ class Scales(NamedTuple):
 
     #: Σ r².
     squares: Value
-    #: σ² and s²; both 1 until the first reward that is not 0.
+    #: σ² and s²; both 1 until there were a reward and a context that are not 0.
     noise: Value
     prior: Value
     #: How many rewards there were; less where the past is forgotten.
@@ -97,8 +97,9 @@ class ScaleModel(eqx.Module):
         cost does not matter: four while the data double.
         """
         squares = scales.squares + reward**2
-        first = (scales.squares == 0.0) & (squares > 0.0)
-        renewed = (due(count) & (squares > 0.0)) | first
+        known = tells_of_scales(stats, squares)
+        first = self.untold(scales) & known
+        renewed = (due(count) & known) | first
         kept = scales._replace(squares=squares, rewards=scales.rewards + 1.0)
 
         def renew(old: Scales) -> Scales:
@@ -106,6 +107,11 @@ class ScaleModel(eqx.Module):
             return jax.tree.map(lambda a, b: jnp.where(renewed, a, b), new, old)
 
         return lax.cond(jnp.any(renewed), renew, lambda old: old, kept), renewed
+
+    def untold(self, scales: Scales) -> Bool[Array, "*lanes"]:
+        """Whether the scales are still those before the first estimate."""
+        noise, prior = (1.0 if told is None else told for told in (self.noise, self.prior))
+        return (scales.noise == noise) & (scales.prior == prior)
 
     def estimate(
         self, scales: Scales, stats: Stats, count: Num[Array, "..."], first: Bool[Array, "*lanes"]
@@ -134,6 +140,11 @@ class ScaleModel(eqx.Module):
             noise = or_told(self.noise, jnp.maximum(better, LEAST_NOISE * power))
             prior = or_told(self.prior, (length2 + spread + signal) / (parameters + 1.0))
         return Scales(squares, noise, prior, scales.rewards)
+
+
+def tells_of_scales(stats: Stats, squares: Value) -> Bool[Array, "*lanes"]:
+    """Whether a reward was not 0 and a context neither: before that there is no scale to learn."""
+    return (squares > 0.0) & (jnp.sum(jnp.trace(stats.gram), axis=0) > 0.0)
 
 
 def due(count: Int[Array, ""]) -> Bool[Array, ""]:
