@@ -10,6 +10,23 @@ import browsing
 import commands
 import pytest
 
+SLOW_CASES = Path(__file__).with_name("slow_cases.txt")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the cases of `slow_cases.txt`; a line whose file was read whole must name one."""
+    lines = SLOW_CASES.read_text(encoding="utf-8").splitlines()
+    listed = {line for line in lines if line and not line.startswith("#")}
+    here = {item.nodeid: item for item in items}
+    for name in listed & here.keys():
+        here[name].add_marker(pytest.mark.slow)
+    if not any("::" in argument for argument in config.args):
+        files = {item.nodeid.split("::")[0] for item in items}
+        lost = sorted(n for n in listed - here.keys() if n.split("::")[0] in files)
+        if lost:
+            raise pytest.UsageError(f"{SLOW_CASES.name} names a test that is not there: {lost[0]}")
+
 
 def pytest_collection_finish() -> None:
     """What is loaded now stays: the garbage collector need not look at it in every test."""

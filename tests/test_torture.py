@@ -1,4 +1,4 @@
-"""One kill of two kinds is quick, the short form is slow; `make torture` runs the long one."""
+"""One kill is quick, the short form is slow; `make torture` runs the long one."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
     "options",
     [
         # Damage, disks and inputs have quick tests of their own in tests/studies and tests/api.
-        pytest.param(["kills", "calls", "--only", "0"], id="one of two kinds"),
+        pytest.param(["calls", "--only", "0"], id="one kill before a call"),
         pytest.param([], id="the short form", marks=pytest.mark.slow),
     ],
 )

@@ -43,7 +43,8 @@ def test_one_member_is_the_greedy_network(name: str, likelihood: str) -> None:
     @eqx.filter_jit
     def play(key: Any, a: Any, b: Any, x: Any, reward: Any) -> Any:
         a, b = one.draw(None, a), greedy.draw(one.learning_key(a), b)
-        arms = one.choose(key, a, x), greedy.choose(key, b, x), play_greedily(network, b.theta, x)
+        best = play_greedily(network, b.theta, x, None)
+        arms = one.choose(key, a, x), greedy.choose(key, b, x), best
         thetas = a.theta[0], b.theta
         after = (p.update(s, x, arms[0], reward) for p, s in ((one, a), (greedy, b)))
         return arms, thetas, tuple(after)

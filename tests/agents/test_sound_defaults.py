@@ -36,6 +36,7 @@ def check(agent: str, problem: str, rounds: int, seeds: int) -> None:
         assert 0.4 <= last.mean() <= 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "agent"),
     slow_but([("features times 100", "hmcts")], itertools.product(PROBLEMS, ("plmcts", "hmcts"))),

@@ -195,6 +195,7 @@ def test_files_of_earlier_versions_are_read(store: Store) -> None:
     assert np.array_equal(from_table(old).final_regret, mine.final_regret)
 
 
+@pytest.mark.slow
 def test_the_command_and_the_key_in_the_file_are_the_same(
     store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
