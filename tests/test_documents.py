@@ -144,6 +144,7 @@ def shows_tests(page: Path) -> bool:
     return any((s.title or "").startswith("test_") for s in snippets(page))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", slow_but_walked(list(filter(shows_tests, PAGES))))
 def test_the_tests_that_the_page_shows_pass(page: Path, folder: Path) -> None:
     shown = sorted(path.name for path in folder.glob("test_*.py"))

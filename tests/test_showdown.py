@@ -744,6 +744,7 @@ def test_pages_and_figures_are_written(tmp_path: Path) -> None:
     assert "figures/lambda-linear.svg" in (out / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_one_sentence(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "showdown", "collect", str(tmp_path / "nowhere")]
     bad = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

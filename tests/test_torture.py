@@ -12,6 +12,7 @@ from torture.ray_parts import PARTS, victims_among
 ROOT = Path(__file__).resolve().parents[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

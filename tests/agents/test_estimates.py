@@ -108,6 +108,7 @@ def test_the_mode_of_a_logistic_posterior_is_followed_in_every_round(
 MODELS: dict[str, dict[str, int]] = {"laplace-ts": {}, "lmcts": {"steps": 1}}
 
 
+@pytest.mark.slow
 def test_the_prior_of_a_logistic_model_is_that_of_the_mcmc_agents() -> None:
     agents = [AGENTS[name].build(values) for name, values in MODELS.items()]
     last = [states(agent, SHARED)[-1] for agent in agents]

@@ -49,6 +49,7 @@ def test_a_setting_may_be_left_open_by_its_word() -> None:
         entry.build({"noise": "loud"})
 
 
+@pytest.mark.slow
 def test_a_sweep_over_words_and_numbers_is_one_result_each() -> None:
     """The numbers share a program, the word has one of its own; all come in the order given."""
     noises = ["learned", 0.5, 1.0]

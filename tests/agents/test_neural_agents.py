@@ -141,6 +141,7 @@ def test_the_batches_of_a_round_are_uniform_and_those_of_a_step_follow_each_othe
     np.testing.assert_array_equal(third.contexts, drawn.contexts[100:150])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("without", "with_bonus"),
     slow_but(

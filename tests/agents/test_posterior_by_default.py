@@ -116,6 +116,7 @@ def test_the_units_of_the_features_do_not_matter(agent: str) -> None:
     assert abs(large / plain - 1.0) <= 0.05
 
 
+@pytest.mark.slow
 def test_lints_out_of_the_box_beats_its_own_paper_settings() -> None:
     """A quick look at the same: 20 seeds, 2,000 rounds; 50 against 80."""
     means = [

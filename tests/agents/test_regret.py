@@ -21,6 +21,7 @@ def test_lints_is_the_published_one() -> None:
     assert lints.regret.sem < 3
 
 
+@pytest.mark.slow
 def test_linucb_with_alpha_1_is_the_released_one(result: RunResult) -> None:
     """The released configuration gives 61 ± 12. The standard error of our mean is about 1."""
     assert result["linucb"].settings["alpha"] == 1.0

@@ -111,6 +111,7 @@ def command(*arguments: str, folder: Path) -> "subprocess.CompletedProcess[str]"
     return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_challenger_beside_all_agents(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(PLUGIN)
     done = command("mine.py", "--testbed", "wheel-0.99", "--seeds", "3", folder=tmp_path)

@@ -261,6 +261,7 @@ def test_measured_posteriors_and_diverged_chains_are_saved(tmp_path: Path) -> No
         same(getattr(run[0].posterior, part), getattr(back[0].posterior, part))
 
 
+@pytest.mark.slow
 def test_the_commands_read_what_a_run_saved(
     objects: RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

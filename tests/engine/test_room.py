@@ -87,6 +87,7 @@ def test_a_chain_that_has_lost_rounds_stays_lost(name: str) -> None:
     assert not policy.report(drawn).finite
 
 
+@pytest.mark.slow
 def test_lifted_chains_grow_together() -> None:
     one = AGENTS["neural-ts"].build(NEURAL)
     spec = dataclasses.replace(SPEC, layout=Layout(chains=2))

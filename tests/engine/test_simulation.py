@@ -99,6 +99,7 @@ def test_groups_of_any_size_play_the_same() -> None:
     same(*played)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(("lmcts",), ("lmcts", "pfghmcts", "blackjax:barker")))
 def test_an_agent_that_draws_acts_as_alone_and_its_draws_are_repeated(name: str) -> None:
     """The engine's draws, one per round and many at the end, against those by hand."""
@@ -161,6 +162,7 @@ def test_regret_is_that_of_the_environment() -> None:
         np.testing.assert_allclose(outcome.final_regret[0, n], regret.sum(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_workers_or_on_how_the_run_is_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -13,6 +13,7 @@ from feelgood.engine.simulation import simulate
 from feelgood.testbeds import Linear
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "setting", "values"),
     [
@@ -33,6 +34,7 @@ def test_sweep_equals_separate_runs(agent: str, setting: str, values: list[float
         np.testing.assert_allclose(result.final_regret, alone.final_regret, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("agent", "setting"), slow_but([("lmcts", "beta")], [("lmcts", "beta"), ("fglmcts", "lam")])
 )

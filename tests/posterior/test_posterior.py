@@ -641,6 +641,7 @@ def command(monkeypatch: pytest.MonkeyPatch, *args: str) -> int:
 QUICK = ("--testbed", "linear-20", "--rounds", "40", "--draws", "80", "--chains", "10")
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_it_is_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

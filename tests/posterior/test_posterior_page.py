@@ -39,6 +39,7 @@ def test_errors_are_what_is_left_beyond_exact_draws() -> None:
 # ---- the page -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_page_has_the_section_where_something_was_measured() -> None:
     data = page_data([*measured(6), made_up("linucb")])
     charts = [c for c in data["charts"] if c["section"] == "posterior"]

@@ -406,6 +406,7 @@ def test_a_hopeless_trajectory_is_rejected_as_with_the_bonus(
     assert float(with_bounds[1][0].info.divergences) > 0.5, "no trajectory was hopeless"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("contexts", "name", "loss", "schedule"),
     covering(

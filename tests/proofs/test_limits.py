@@ -149,6 +149,7 @@ def test_the_mode_of_the_plain_target_is_the_ridge_estimate() -> None:
 
 
 # Quick: a kernel that caches a value, a gradient and a bonus; those of the quick mutants besides.
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_but(("fghmcts",), ALL))
 def test_what_a_chain_caches_is_of_the_data_so_far(name: str) -> None:
     data = two_dimensional(shared=False, bernoulli=False)

@@ -21,6 +21,7 @@ def test_polya_gamma_variates(c: float) -> None:
     require(variate_checks(c, f"PG(1, {c})"))
 
 
+@pytest.mark.slow
 def test_a_variate_depends_on_its_own_number_alone() -> None:
     """Other neighbours, and fewer of them."""
     key, c = jax.random.key(levels.SEED), jnp.linspace(-8.0, 8.0, 64)

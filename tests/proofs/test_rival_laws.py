@@ -40,5 +40,6 @@ def test_an_ensemble_has_the_posterior_as_its_law(problem: str) -> None:
     require(member_checks(problem, members=3))
 
 
+@pytest.mark.slow
 def test_a_large_ensemble_is_thompson_sampling() -> None:
     require(ensemble_checks(members=512))

@@ -52,6 +52,7 @@ def test_what_the_page_draws_is_valid_vega_lite() -> None:
         alt.Root.validate(spec)
 
 
+@pytest.mark.slow
 def test_the_title_names_the_testbeds_that_are_shown() -> None:
     def title(name: str, *testbeds: str) -> str:
         found = re.search("<title>(.*?)</title>", page.build_page(list(map(some, testbeds)), name))

@@ -26,6 +26,7 @@ def false_winners(contenders: int, best: int, trials: int = 1_500, seeds: int = 
     return named / trials
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("contenders", "best"), [(4, 4), pytest.param(4, 2, marks=pytest.mark.slow)]
 )
@@ -34,6 +35,7 @@ def test_false_winners_are_as_rare_as_stated(contenders: int, best: int) -> None
     assert false_winners(contenders, best) <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / 1_500)
 
 
+@pytest.mark.slow
 def test_a_best_agent_stays_in_the_set_of_possible_bests() -> None:
     """It may leave with probability 0.025; four standard errors of a share of 800 above that are
     passed with probability below 1e-4. Without the correction it would leave in one of eight."""

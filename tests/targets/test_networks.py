@@ -118,6 +118,7 @@ def test_gradients_by_finite_differences(
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 @EVERY
 def test_factors_are_the_gradient_of_each_arm(
     kind: str, layers: tuple[int, ...], activation: str
