@@ -235,6 +235,7 @@ def test_settings_that_shape_the_program_cannot_share_one() -> None:
     assert [r.settings["decay"] for r in result] == ["none", "sqrt"]
 
 
+@pytest.mark.slow
 def test_host_memory_does_not_grow_with_the_rounds() -> None:
     def peak(rounds: int) -> int:
         tracemalloc.start()
