@@ -25,7 +25,7 @@ from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
 from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.energy import Energy, LinearModelTarget
-from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
+from feelgood.targets.evaluators import Evaluator, evaluator_for
 from feelgood.targets.history import Rows
 from feelgood.targets.losses import loss_for
 from feelgood.targets.observations import Data
@@ -158,7 +158,7 @@ class Thompson(GibbsPolicy):
             layout="lanes",
             # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
-            grows=True,
+            grows=not self.energy(spec, self.first_scales(spec)).apart,
             linear=True,
             sums=self.bonus is None and loss_for(self.likelihood, spec) == "squared",
             rebuilt=self.rebuilt,
@@ -324,9 +324,8 @@ class Thompson(GibbsPolicy):
         mode, evaluator, rows = state.mode, energy.bonus, state.data.rows
         if mode is None or evaluator is None or rows is None:
             return None, mode
-        everything = FullPass(bonus=evaluator.bonus, spec=energy.spec)
         no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
-        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_uniforms)
+        _, gradient, _ = evaluator.full().evaluate((), rows, mode.theta, no_uniforms)
         frozen = evaluator.bonus.strength * gradient
         # One Newton step from the old point. It ends at the minimum but for the rounding errors of
         # the root, which the next round's step corrects.

@@ -29,6 +29,10 @@ class Layout(eqx.Module):
     reads_all: bool = eqx.field(static=True, default=False)
     #: Inner steps of a network's chain that one pass of the loop writes out.
     unroll: int = eqx.field(static=True, default=1)
+    #: How the inner steps of a round are carried out: each operation for all chains ("together"),
+    #: or all operations as one program per chain where that can be ("apart"). "interpreted" is
+    #: the latter on any device, slowly.
+    steps: Literal["together", "apart", "interpreted"] = eqx.field(static=True, default="together")
 
 
 class Spec(eqx.Module):

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.chain_programs import Chains
 from feelgood.targets import models
 from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size
@@ -113,6 +114,15 @@ class Rows(eqx.Module):
             filled=self.filled + 1,
             spec=self.spec,
         )
+
+    def places(self) -> Any:
+        """Where each array has its chains; settings of a sweep share their seed's contexts."""
+        layout = self.spec.layout
+        shared = Chains(-2, period=layout.chains // layout.settings)
+        places = jax.tree.map(lambda x: Chains(-2 if x.ndim else None), self)
+        if self.contexts is None:
+            return places
+        return eqx.tree_at(lambda rows: rows.contexts, places, shared)
 
     def played_features(self) -> Float[Array, "dim ... room"] | None:
         """What the played arms showed."""
