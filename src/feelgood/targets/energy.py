@@ -22,6 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.targets import strips
+from feelgood.targets.arm_jumps import Centre, Jump, propose
 from feelgood.targets.evaluators import Evaluator, FullPass
 from feelgood.targets.history import Chunk, Rows, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
@@ -72,6 +73,11 @@ class Energy(eqx.Module):
         return jnp.maximum(self.second_derivative * self.eta, 2.0 * self.rho / lambda_reg)
 
     @property
+    def ratio(self) -> Number:
+        """The prior's share of the curvature's bound: that is proportional to ratio I + G."""
+        return 2.0 * self.rho / (self.second_derivative * self.eta)
+
+    @property
     def second_derivative(self) -> float:
         """The largest second derivative of ℓ in f."""
         return 2.0 if self.quadratic else 0.25
@@ -114,10 +120,17 @@ class LinearModelTarget(Target):
     frozen: Theta | None
     #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `follow_surrogate`.
     true_force: Bool[Array, ""]
+    #: The energy without the bonus as a normal law, at temperature 1; None: no jumps are asked for.
+    centre: Centre | None = None
 
     @classmethod
     def of(
-        cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None
+        cls,
+        energy: Energy,
+        data: Data,
+        origin: Theta,
+        frozen: Theta | None = None,
+        centre: Centre | None = None,
     ) -> "LinearModelTarget":
         """The target of this round; its value is 0 at `origin` but for the bonus."""
 
@@ -129,6 +142,7 @@ class LinearModelTarget(Target):
                 origin_gradient=gradient,
                 frozen=frozen,
                 true_force=data.count < TRUE_FORCE_ROUNDS,
+                centre=centre,
             )
 
         blank = with_gradient(jnp.zeros_like(origin))
@@ -191,6 +205,14 @@ class LinearModelTarget(Target):
 
         # One choice per trajectory, not per step: an accelerator waits for the host at each.
         return lax.cond(self.true_force, lambda: trajectory(true), lambda: trajectory(cheap))
+
+    def propose_jump(
+        self, theta: Theta, beta: Number, uniform: Float[Array, "draws *lanes"]
+    ) -> Jump:
+        centre, bonus, rows = self.centre, self.energy.bonus, self.data.rows
+        assert centre is not None and bonus is not None and rows is not None
+        cooled = centre._replace(root=centre.root / jnp.sqrt(beta))
+        return propose(bonus.bonus, rows, cooled, beta, theta, uniform)
 
     def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
         energy, data = self.energy, self.data
