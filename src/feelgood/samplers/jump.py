@@ -15,8 +15,9 @@ class JumpMALA(MALA):
     Under a feel-good bonus the target has a mode per arm that could be very good. A step along the
     gradient strengthens the arm that is best already, and the way to another mode is a valley that
     no short step crosses. The jump redraws the scores of two arms in a past round from a mixture
-    of two normal laws (`feelgood.targets.arm_jumps`). It is accepted by the full Metropolis–Hastings
-    ratio, so the target is that of MALA. A jump costs three passes over the history.
+    of two normal laws (`feelgood.targets.arm_jumps`). It is accepted by the full ratio of
+    Metropolis and Hastings, so the target is that of MALA. A jump costs three passes over the
+    history.
 
     Jumps of this kind: Tjelmeland and Hegstad, "Mode jumping proposals in MCMC", Scandinavian
     Journal of Statistics 2001.
@@ -40,7 +41,7 @@ class JumpMALA(MALA):
         self, noise: Noise, chain: MALAChain, target: Target, tuning: Tuning
     ) -> tuple[MALAChain, Info]:
         local, uniform = noise.uniform[:1], noise.uniform[1:]
-        chain, info = super().step(noise._replace(uniform=local), chain, target, tuning)
+        chain, info = MALA.step(self, noise._replace(uniform=local), chain, target, tuning)
         jump = target.propose_jump(chain.theta, tuning.beta, uniform[1:])
         nothing = jnp.zeros((0, *chain.theta.shape[2:]))
         value, gradient, memo = target.evaluate(jump.theta, chain.memo, nothing)

@@ -219,4 +219,3 @@ def _at(scores: Float[Array, "arms *lanes"], arm: Int[Array, "*lanes"]) -> Value
 
 def _inner(one: Theta, two: Theta) -> Value:
     return jnp.sum(one * two, axis=(0, 1))
-

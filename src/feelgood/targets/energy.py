@@ -21,8 +21,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
-from feelgood.targets import strips
-from feelgood.targets.arm_jumps import Centre, Jump, propose
+from feelgood.targets import arm_jumps, strips
 from feelgood.targets.evaluators import Evaluator, FullPass
 from feelgood.targets.history import Chunk, Rows, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
@@ -121,7 +120,7 @@ class LinearModelTarget(Target):
     #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `follow_surrogate`.
     true_force: Bool[Array, ""]
     #: The energy without the bonus as a normal law, at temperature 1; None: no jumps are asked for.
-    centre: Centre | None = None
+    centre: arm_jumps.Centre | None = None
 
     @classmethod
     def of(
@@ -130,7 +129,7 @@ class LinearModelTarget(Target):
         data: Data,
         origin: Theta,
         frozen: Theta | None = None,
-        centre: Centre | None = None,
+        centre: arm_jumps.Centre | None = None,
     ) -> "LinearModelTarget":
         """The target of this round; its value is 0 at `origin` but for the bonus."""
 
@@ -208,11 +207,11 @@ class LinearModelTarget(Target):
 
     def propose_jump(
         self, theta: Theta, beta: Number, uniform: Float[Array, "draws *lanes"]
-    ) -> Jump:
+    ) -> arm_jumps.Jump:
         centre, bonus, rows = self.centre, self.energy.bonus, self.data.rows
         assert centre is not None and bonus is not None and rows is not None
         cooled = centre._replace(root=centre.root / jnp.sqrt(beta))
-        return propose(bonus.bonus, rows, cooled, beta, theta, uniform)
+        return arm_jumps.propose(bonus.bonus, rows, cooled, beta, theta, uniform)
 
     def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
         energy, data = self.energy, self.data
