@@ -4,9 +4,9 @@ The gradient of λφ(max_a f_a) goes to the arm that is the best already. With
 
     g = τ ln( (1/K) Σ_a exp(f_a/τ) )
 
-in place of the maximum it goes to all arms, by their softmax weights. τ → 0 is the maximum, and τ → ∞
-the mean over the arms. It serves one question, why a bonus binds networks to a wrong arm, and is
-no agent of the package.
+in place of the maximum it goes to all arms, by their softmax weights. τ → 0 is the maximum, and
+τ → ∞ the mean over the arms. It serves one question, why a bonus binds networks to a wrong arm,
+and is no agent of the package.
 """
 
 import equinox as eqx
