@@ -14,7 +14,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.report.ranking import common_seeds, compare_results, values_at
 from feelgood.stats.intervals import Estimate
-from feelgood.stats.pairs import PairedDifference
+from feelgood.stats.pairs import PairedDifference, diverged_last, equal
 
 #: Fewer common seeds than this say nothing.
 FEWEST_SEEDS = 5
@@ -193,14 +193,23 @@ def testbeds_text(testbeds: Sequence[str]) -> str:
 def distinct(effects: Sequence[Effect]) -> list[Effect]:
     """Each pair once: a smoothed agent that plays as the plain one does is no second one.
 
-    Pairs are the same where both of them have the same regret on every seed.
+    Pairs are the same where both of them have the same regret on every seed, up to rounding.
     """
-    seen: dict[object, Effect] = {}
+    kept: list[Effect] = []
     for e in effects:
-        runs = (e.changed, e.base)
-        key = tuple((r.testbed, r.seeds, r.final_regret.tobytes()) if r else None for r in runs)
-        seen.setdefault(key if e.difference is not None else id(e), e)
-    return list(seen.values())
+        if e.difference is None or not any(_same_pair(e, other) for other in kept):
+            kept.append(e)
+    return kept
+
+
+def _same_pair(a: Effect, b: Effect) -> bool:
+    return _same_run(a.changed, b.changed) and _same_run(a.base, b.base)
+
+
+def _same_run(a: AgentResult | None, b: AgentResult | None) -> bool:
+    if a is None or b is None or (a.testbed, a.seeds) != (b.testbed, b.seeds):
+        return False
+    return bool(equal(diverged_last(a.final_regret), diverged_last(b.final_regret)).all())
 
 
 HEADER = (

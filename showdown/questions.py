@@ -239,11 +239,12 @@ def _default_bonus(book: Book) -> str:
 
 
 def _data_bonus(book: Book) -> str:
-    """The agents of the paper's neural tables, with the bonus switched on."""
+    """The agents of the paper's neural tables, with the bonus as the paper defines it."""
     effects = bonus_effects(book, DATA_STUDIES)
     about = (
         "Agents of the paper's neural tables, each with the weight the paper gives it for the data "
-        "set, beside its twin without bonus. The published ones had no bonus at work."
+        "set, beside its twin without bonus. In the released code Langevin agents had no bonus, "
+        "and NeuralTS had it on the played arm alone, as a sum beside a mean loss."
     )
     groups = _grouped(effects, lambda r: f"`{r.agent}`")
     sentences = [tally_sentence(name, own) for name, own in groups.items()]

@@ -2,6 +2,7 @@
 
 import re
 
+import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
@@ -187,3 +188,18 @@ def test_parts_that_do_not_go_together_are_refused() -> None:
     with pytest.raises(FeelgoodError, match="warmup_steps = 25") as caught:
         Thompson(kernel=MALA(warmup_steps=25), steps=25)
     assert one_sentence(str(caught.value))
+
+
+WITH_BONUS = [
+    name for name in AGENTS.names(more=True) if "lam" in AGENTS[name].settings and ":" not in name
+]
+
+
+@pytest.mark.parametrize("name", WITH_BONUS)
+def test_weight_0_is_the_plain_agent(name: str) -> None:
+    """The very same agent is built, with no part that knows a bonus: so the program is the same."""
+    plain = re.sub("s?fg-?", "", name).replace("jmala", "mala")  # no bonus, no modes to jump to
+    assert plain != name and "lam" not in AGENTS[plain].settings
+    weightless = AGENTS[name].build({"lam": 0.0})
+    assert eqx.tree_equal(weightless, AGENTS[plain].build())
+    assert not eqx.tree_equal(AGENTS[name].build({"lam": 0.1}), AGENTS[plain].build())

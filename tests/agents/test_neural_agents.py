@@ -217,7 +217,9 @@ def test_ucb_and_ts_scores(design: str) -> None:
         assert int(arm) == int(np.argmax(f + sigma))
         key = jax.random.key(100 + t)
         draw = f + sigma * np.asarray(jax.random.normal(key, (3,)))
-        same = dataclasses.replace(state, extra=Explorer(state.extra, None))
+        squares = jnp.asarray(matrix, jnp.float32)
+        squares = jnp.diag(squares) if design == "diagonal" else squares
+        same = dataclasses.replace(state, extra=Explorer(squares, None))
         assert int(ts.choose(key, same, jnp.asarray(x))) == int(np.argmax(draw))
         chosen = (g if design == "diagonal" else h)[int(arm)]
         step = np.diag(chosen**2) if design == "diagonal" else np.outer(chosen, chosen)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from proofs.caches import cache_checks
 from proofs.energies import energy_checks, svrg_sum_checks
+from proofs.jump_laws import jump_checks
 from proofs.laws import (
     CAPS,
     bonus_agent,
@@ -61,10 +62,12 @@ from feelgood.numerics import chi_square as chi_square_module
 from feelgood.numerics import polya_gamma
 from feelgood.samplers import lmc
 from feelgood.samplers.hmc import HMC
+from feelgood.samplers.jump import JumpMALA
 from feelgood.samplers.lmc import LMC
 from feelgood.samplers.mala import MALA
 from feelgood.samplers.svrg import SVRGLMC
 from feelgood.samplers.ulmc import ULMC
+from feelgood.targets import arm_jumps
 from feelgood.targets.bonus import Bonus, FeelGood, MeanBonus, SmoothedFeelGood
 from feelgood.targets.energy import LinearModelTarget
 from feelgood.targets.evaluators import FullPass
@@ -88,6 +91,14 @@ def energy(name: str) -> list[Check]:
 def target(name: str) -> list[Check]:
     data = two_dimensional(shared=False, bernoulli=False)
     return quadrature_checks(bonus_agent(name, data), data, f"mutant, {name}")
+
+
+def far_jumps(name: str) -> list[Check]:
+    return jump_checks(name, "far", starts=[0])
+
+
+def near_jumps(name: str) -> list[Check]:
+    return jump_checks(name, "near")
 
 
 def stationary(name: str) -> list[Check]:
@@ -372,6 +383,38 @@ MUTANTS = (
         ((energy, "lmcts"), (gaussian, "lmcts")),
     ),
     Mutant(
+        "jumps accepted without their densities",
+        JumpMALA,
+        "step",
+        "tuning.beta * (chain.value - value) + jump.log_densities",
+        "tuning.beta * (chain.value - value)",
+        ((target, "jfgmalats"), (far_jumps, "jfgmalats")),
+    ),
+    Mutant(
+        "β dropped from the ratio of a jump",
+        JumpMALA,
+        "step",
+        "tuning.beta * (chain.value - value) + jump.log_densities",
+        "(chain.value - value) + jump.log_densities",
+        ((target, "jfgmalats"),),
+    ),
+    Mutant(
+        "sides of a jump's mixture weighted without their variance",
+        arm_jumps,
+        "propose",
+        "pair.pull * pair.mean + 0.5 * jnp.sum(tilted * tilted, axis=1)",
+        "pair.pull * pair.mean",
+        ((far_jumps, "jfgmalats"),),
+    ),
+    Mutant(
+        "jumps whose way back would not be found",
+        arm_jumps,
+        "propose",
+        "(winner == best) | (winner == other)",
+        "jnp.ones_like(first)",
+        ((near_jumps, "jfgmalats"),),
+    ),
+    Mutant(
         "stale cached gradient after an update",
         MALA,
         "refresh",
@@ -582,9 +625,9 @@ MUTANTS = (
     Mutant(
         "neural-ts without its temperature",
         NeuralTS,
-        "matrix",
-        "noise * self.temperature",
-        "noise",
+        "variance",
+        "[1] * self.temperature",
+        "[1]",
         ((width_checks, "squared"), (width_checks, "bernoulli")),
     ),
     Mutant(

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.stats.pairs import paired_difference, probability_better
+from feelgood.stats.pairs import equal, paired_difference, probability_better
 from feelgood.stats.welch import welch_samples
 
 
@@ -45,6 +45,21 @@ def test_probability_of_being_better() -> None:
     sure = probability_better(np.zeros(10), np.ones(10))
     wilson = scipy.stats.binomtest(10, 10).proportion_ci(0.95, method="wilson")
     assert (sure.low, sure.high) == pytest.approx((wilson.low, wilson.high))
+
+
+def test_rounding_is_no_difference() -> None:
+    """Two runs with the same arms, one rounded otherwise, and one seed that truly differs."""
+    rng = np.random.default_rng(4)
+    a = rng.uniform(50.0, 20_000.0, 30)
+    b = a * (1.0 - 1.4e-7)
+    assert probability_better(b, a).value == 0.5
+    same = paired_difference(b, a)
+    assert (same.mean, same.low, same.high) == (0.0, 0.0, 0.0)
+    b[3] = a[3] - 0.1
+    assert probability_better(b, a).value == pytest.approx(0.5 + 0.5 / 30)
+    assert paired_difference(b, a).mean == pytest.approx(-0.1 / 30, rel=1e-9)
+    infinite = np.array([np.inf, np.inf, -0.0]), np.array([np.inf, 1.0, 0.0])
+    assert equal(*infinite).tolist() == [True, False, True]
 
 
 def test_a_diverged_chain_loses() -> None:

@@ -118,3 +118,11 @@ def test_rankings_across_refuse_missing_contenders() -> None:
     zeros = np.zeros(3)
     with pytest.raises(FeelgoodError, match="different contenders"):
         rank_across({"t": {"a": zeros}, "u": {"b": zeros}})
+
+
+def test_rounding_makes_no_winner() -> None:
+    """The same run twice, rounded otherwise: always a little lower, and yet no better."""
+    values = np.random.default_rng(0).uniform(50.0, 100.0, 30)
+    ranking = rank({"a": values, "b": values * (1.0 - 1e-7)})
+    assert ranking.winner is None
+    assert [s.rank for s in ranking.standings] == [1.5, 1.5]

@@ -1,4 +1,4 @@
-"""The names of the MCMC agents: `[p|u|svrg][fg|sfg]{lmc|mala|hmc}ts`.
+"""The names of the MCMC agents: `[p|u|svrg|j][fg|sfg]{lmc|mala|hmc}ts`.
 
 A name is a preconditioner or a variant × a bonus × a kernel; it is parsed and the parts are
 composed. Names that the paper never used come for free, and a name whose parts do not go together
@@ -77,9 +77,11 @@ def compose(
     def pick(component: type) -> dict[str, Any]:
         return {name: values[name] for name in settings_of(component) if name in values}
 
+    inner = kernel(**pick(kernel))
+    weighted = None if bonus is None else weighted_bonus(bonus, values)
     return Thompson(
-        kernel=kernel(**pick(kernel)),
-        bonus=None if bonus is None else weighted_bonus(bonus, values),
+        kernel=inner.without_bonus() if weighted is None else inner,
+        bonus=weighted,
         preconditioned=preconditioned,
         **pick(Thompson),
     )
@@ -132,6 +134,11 @@ def parts_of(name: str) -> Parts | None:
             f"'{name}' makes no sense: {kernel.title} has no preconditioned form, "
             f"use '{variant}{bonus_name}{kernel_name}ts'."
         )
+    if kernel.jumps and not bonus_name:
+        raise FeelgoodError(
+            f"'{name}' makes no sense: without a bonus there are no modes to jump between, "
+            f"use '{'p' * preconditioned}{kernel_name}ts'."
+        )
     return Parts(preconditioned, variant, bonus_name, kernel_name)
 
 
@@ -157,14 +164,14 @@ def all_names() -> tuple[str, ...]:
         f"{p}{variant}{bonus}{kernel_name}ts"
         for (variant, kernel_name), kernel in KERNELS.items()
         for p, bonus in itertools.product(("", "p"), BONUSES)
-        if not p or kernel.preconditionable
+        if (not p or kernel.preconditionable) and (bonus or not kernel.jumps)
     )
 
 
 AGENTS.add(
     Family(
         label="MCMC Thompson sampling",
-        doc="[p|u|svrg][fg|sfg]{lmc|mala|hmc}ts",
+        doc="[p|u|svrg|j][fg|sfg]{lmc|mala|hmc}ts",
         parse=_parse,
         names=PAPER_AGENTS,
         more_names=tuple(name for name in all_names() if name not in PAPER_AGENTS),

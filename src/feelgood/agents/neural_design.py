@@ -27,8 +27,19 @@ class DesignPolicy(TrainedAgent):
     )
 
     @abstractmethod
-    def matrix(self, state: TrainedState) -> tuple[Float[Array, "..."], Number]:
-        """U, or its diagonal, and v."""
+    def matrix(self, state: TrainedState) -> Float[Array, "..."]:
+        """U, or its diagonal."""
+
+    @abstractmethod
+    def variance(self, state: TrainedState) -> Number:
+        """v."""
+
+    def whitened(
+        self, state: TrainedState, features: Float[Array, "arms width"]
+    ) -> Float[Array, "width arms"]:
+        """B g of every arm, with BᵀB = U⁻¹, for the last layer."""
+        root = jnp.linalg.cholesky(self.matrix(state))
+        return jax.scipy.linalg.solve_triangular(root, features.T, lower=True)
 
     def ridge(self, network: Network, rho: Number) -> Float[Array, "..."]:
         """ρI, or its diagonal."""
@@ -41,26 +52,29 @@ class DesignPolicy(TrainedAgent):
     ) -> tuple[Float[Array, " arms"], Float[Array, " arms"]]:
         """f and its standard deviation in every arm."""
         network = self.network(state.spec)
-        matrix, variance = self.matrix(state)
         if self.design == "diagonal":
             means, factors = network.factors(state.theta, context)
-            squares = network.squared_norms(factors, 1.0 / matrix)
+            squares = network.squared_norms(factors, 1.0 / self.matrix(state))
         else:
             features = network.features(state.theta, context)
             means = network.scores(state.theta, context)
-            root = jnp.linalg.cholesky(matrix)
-            white = jax.scipy.linalg.solve_triangular(root, features.T, lower=True)
-            squares = jnp.sum(white**2, axis=0)
-        return means, jnp.sqrt(variance * squares)
+            squares = jnp.sum(self.whitened(state, features) ** 2, axis=0)
+        return means, jnp.sqrt(self.variance(state) * squares)
 
     def square(
         self, state: TrainedState, context: Float[Array, "..."], arm: Int[Array, ""]
     ) -> Float[Array, "..."]:
         """g gᵀ of the played arm, or its diagonal."""
-        network = self.network(state.spec)
-        onehot = lanes.one_hot(arm, state.spec.arms)
         if self.design == "diagonal":
+            network, onehot = self.network(state.spec), lanes.one_hot(arm, state.spec.arms)
             _, factors = network.factors(state.theta, context)
             return network.squared_gradient(factors, onehot)
-        feature = onehot @ network.features(state.theta, context)
+        feature = self.played_feature(state, context, arm)
         return jnp.outer(feature, feature)
+
+    def played_feature(
+        self, state: TrainedState, context: Float[Array, "..."], arm: Int[Array, ""]
+    ) -> Float[Array, " width"]:
+        """The last hidden layer of the played arm."""
+        features = self.network(state.spec).features(state.theta, context)
+        return lanes.one_hot(arm, state.spec.arms) @ features

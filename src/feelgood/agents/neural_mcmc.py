@@ -224,6 +224,11 @@ def network_parts_of(name: str) -> grammar.Parts | None:
             f"'{name}' makes no sense: networks have no preconditioned form, "
             f"use '{_PREFIX}{name.removeprefix(_PREFIX + 'p')}'."
         )
+    if parts is not None and parts.kernel.jumps:
+        raise FeelgoodError(
+            f"'{name}' makes no sense: jumps between arms' modes need a linear model, "
+            f"use '{_PREFIX}{parts.bonus_name}{parts.kernel_name}ts'."
+        )
     return parts
 
 
@@ -244,8 +249,9 @@ def _parse(name: str) -> Entry[Policy] | None:
 
 NAMES = tuple(
     f"{_PREFIX}{variant}{bonus}{kernel_name}ts"
-    for variant, kernel_name in KERNELS
+    for (variant, kernel_name), kernel in KERNELS.items()
     for bonus in grammar.BONUSES
+    if not kernel.jumps
 )
 AGENTS.add(
     Family(

@@ -80,13 +80,17 @@ class NeuralTS(NeuralModelPolicy, DesignPolicy):
         start = self._papers()[1] if self.in_papers_words() else jnp.zeros(())
         return Explorer(self.ridge(network, start), self.first_noise(network.spec))
 
-    def matrix(self, state: TrainedState) -> tuple[Float[Array, "..."], Number]:
+    def matrix(self, state: TrainedState) -> Float[Array, "..."]:
         squares = state.extra.squares
         if self.in_papers_words():
+            return squares
+        return squares + self.ridge(self.network(state.spec), self._ratio(state)[0])
+
+    def variance(self, state: TrainedState) -> Number:
+        if self.in_papers_words():
             nu, reg = self._papers()
-            return squares, reg * nu * self.temperature
-        rho, noise = self._ratio(state)
-        return squares + self.ridge(self.network(state.spec), rho), noise * self.temperature
+            return reg * nu * self.temperature
+        return self._ratio(state)[1] * self.temperature
 
     def observed(
         self,

@@ -1,5 +1,6 @@
 """NeuralUCB."""
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.neural import TrainedPolicy, TrainedState
@@ -17,6 +18,8 @@ from feelgood.targets.networks import Network
 class NeuralUCB(DesignPolicy, TrainedPolicy):
     """The arm with the largest f + σ of a network, σ² = reg · ν · gᵀU⁻¹g from its design matrix.
 
+    Of the last layer's U a root of the inverse is kept, which stays right in float32 whatever reg.
+
     Zhou, Li and Gu, "Neural contextual bandits with UCB-based exploration", ICML 2020.
     """
 
@@ -26,10 +29,20 @@ class NeuralUCB(DesignPolicy, TrainedPolicy):
     )
 
     def explorer(self, network: Network) -> Float[Array, "..."]:
-        return self.ridge(network, self.reg)
+        diagonal = self.design == "diagonal"
+        return self.ridge(network, self.reg if diagonal else 1.0 / jnp.sqrt(self.reg))
 
-    def matrix(self, state: TrainedState) -> tuple[Float[Array, "..."], Number]:
-        return state.extra, self.reg * self.nu
+    def matrix(self, state: TrainedState) -> Float[Array, "..."]:
+        return state.extra
+
+    def variance(self, state: TrainedState) -> Number:
+        del state
+        return self.reg * self.nu
+
+    def whitened(
+        self, state: TrainedState, features: Float[Array, "arms width"]
+    ) -> Float[Array, "width arms"]:
+        return state.extra @ features.T
 
     def observed(
         self,
@@ -39,7 +52,9 @@ class NeuralUCB(DesignPolicy, TrainedPolicy):
         reward: Float[Array, ""],
     ) -> Float[Array, "..."]:
         del reward
-        return state.extra + self.square(state, context, arm)
+        if self.design == "diagonal":
+            return state.extra + self.square(state, context, arm)
+        return lanes.inverse_root_update(state.extra, self.played_feature(state, context, arm))
 
     def choose(
         self,

@@ -23,6 +23,7 @@ from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.numerics.lanes import Mask
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
+from feelgood.targets.arm_jumps import Centre
 from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.energy import Energy, LinearModelTarget
 from feelgood.targets.evaluators import Evaluator, evaluator_for
@@ -40,15 +41,18 @@ STARTS = ("normal", "zero")
 
 
 class Mode(NamedTuple):
-    """A point near the mode of L that depends on the data alone, and how to move it.
+    """A point near the mode of an energy that depends on the data alone, and how to move it.
 
-    L is a convex quadratic minus a convex bonus. Linearising the bonus at the old point and
-    minimising exactly is the concave-convex procedure (Yuille and Rangarajan 2003): it never
-    increases L. The arm choices at this point give HMC its cheap force.
+    For HMC with a bonus it is that of L, a convex quadratic minus a convex bonus. Linearising the
+    bonus at the old point and minimising exactly is the concave-convex procedure (Yuille and
+    Rangarajan 2003): it never increases L. The arm choices at this point give HMC its cheap force.
+
+    For jumps it is that of L without the bonus, the centre of the law that they draw from. A step
+    by a bound of the curvature never increases that; with a squared loss it ends at the minimum.
     """
 
     theta: Theta
-    #: B with BᵀB = (ρ/η I + Σ x xᵀ)⁻¹.
+    #: B with BᵀB = (ratio I + Σ x xᵀ)⁻¹; see `Energy.ratio`.
     root: Float[Array, "dim dim blocks *lanes"]
 
 
@@ -100,6 +104,11 @@ class Thompson(GibbsPolicy):
                 f"bonus_gradient = 'svrg' has no value for the Metropolis filter of {name}: "
                 "use 'exact'."
             )
+        if self.kernel.jumps and self.bonus is None:
+            raise FeelgoodError(
+                f"{name} jumps between the modes of a bonus, and there is none: use "
+                f"{type(self.kernel.without_bonus()).__name__}."
+            )
         if self.kernel.warmup >= self.steps:
             raise FeelgoodError(
                 f"warmup_steps = {self.kernel.warmup} leaves none of the {self.steps} inner steps: "
@@ -132,7 +141,11 @@ class Thompson(GibbsPolicy):
 
     def _freezes(self, energy: Energy) -> bool:
         """Whether HMC takes its force from frozen arm choices."""
-        return energy.bonus is not None and energy.quadratic and not self._short_moves()
+        return energy.bonus is not None and energy.quadratic and self.kernel.follows
+
+    def _jumps(self, energy: Energy) -> bool:
+        """Whether the kernel jumps between the modes of a bonus."""
+        return energy.bonus is not None and self.kernel.jumps
 
     def _regularisation(self, law: Coefficients) -> Number:
         """λ_reg of the preconditioner."""
@@ -158,7 +171,8 @@ class Thompson(GibbsPolicy):
             layout="lanes",
             # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
-            grows=not self.energy(spec, self.first_scales(spec)).apart,
+            # Jumps read the whole store, whatever the bonus does.
+            grows=self.kernel.jumps or not self.energy(spec, self.first_scales(spec)).apart,
             linear=True,
             sums=self.bonus is None and loss_for(self.likelihood, spec) == "squared",
             rebuilt=self.rebuilt,
@@ -185,8 +199,8 @@ class Thompson(GibbsPolicy):
         if energy.needs_contexts or played:
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=played)
         mode = None
-        if self._freezes(energy):
-            inverse = sums.scaled_identity(spec, law.eta / law.rho)
+        if self._freezes(energy) or self._jumps(energy):
+            inverse = sums.scaled_identity(spec, 1.0 / energy.ratio)
             mode = Mode(theta=jnp.zeros_like(theta), root=inverse)
         memo = None if energy.bonus is None else energy.bonus.init()
         root = None
@@ -220,7 +234,8 @@ class Thompson(GibbsPolicy):
         energy = self.energy(state.spec, state.scales)
         tuning = self._tuning(state, energy)
         frozen, mode = self._frozen(state, energy)
-        target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen)
+        mode, centre = self._centred(state, energy, mode)
+        target = LinearModelTarget.of(energy, state.data, state.chain.theta, frozen, centre)
         chain, info = self._steps(noise, state, target, tuning)
         shape = chain.theta.shape[2:]
         step = jnp.broadcast_to(tuning.step, (state.spec.blocks, *shape)).mean(axis=0)
@@ -282,7 +297,8 @@ class Thompson(GibbsPolicy):
         if root is not None:
             root = Factor.of(data.stats, self._regularisation(law)).root
         if mode is not None:
-            mode = mode._replace(root=Factor.of(data.stats, law.rho / law.eta).root)
+            ratio = self.energy(state.spec, scales).ratio
+            mode = mode._replace(root=Factor.of(data.stats, ratio).root)
         return dataclasses.replace(state, data=data, scales=scales, root=root, mode=mode)
 
     def _rescaled(self, state: ThompsonState, reward: Value) -> ThompsonState:
@@ -306,7 +322,8 @@ class Thompson(GibbsPolicy):
         if root is not None and self.lambda_reg is None:
             root = fresh(root, law.rho / law.eta)
         if mode is not None:
-            mode = mode._replace(root=fresh(mode.root, law.rho / law.eta))
+            ratio = self.energy(state.spec, scales).ratio
+            mode = mode._replace(root=fresh(mode.root, ratio))
         chain = state.chain._replace(theta=started(theta, old, scales))
         return dataclasses.replace(state, scales=scales, root=root, mode=mode, chain=chain)
 
@@ -322,7 +339,7 @@ class Thompson(GibbsPolicy):
     def _frozen(self, state: ThompsonState, energy: Energy) -> tuple[Theta | None, Mode | None]:
         """Gradient of λΣφ with the arms chosen at the mode, and the mode moved on."""
         mode, evaluator, rows = state.mode, energy.bonus, state.data.rows
-        if mode is None or evaluator is None or rows is None:
+        if mode is None or evaluator is None or rows is None or not self._freezes(energy):
             return None, mode
         no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
         _, gradient, _ = evaluator.full().evaluate((), rows, mode.theta, no_uniforms)
@@ -334,3 +351,17 @@ class Thompson(GibbsPolicy):
         left = pull - lanes.matvec(stats.gram, mode.theta) - energy.rho / energy.eta * mode.theta
         step = lanes.matvec(jnp.swapaxes(mode.root, 0, 1), lanes.matvec(mode.root, left))
         return frozen, mode._replace(theta=mode.theta + step)
+
+    def _centred(
+        self, state: ThompsonState, energy: Energy, mode: Mode | None
+    ) -> tuple[Mode | None, Centre | None]:
+        """The mode of the energy without the bonus moved on, and the normal law around it."""
+        if mode is None or not self._jumps(energy):
+            return mode, None
+        plain = LinearModelTarget.of(energy, state.data, mode.theta)
+        # The curvature's bound is bend (ratio I + Σ x xᵀ), with the root's matrix for its inverse.
+        bend = energy.second_derivative * energy.eta
+        slope = plain.data_gradient(mode.theta) / bend
+        step = lanes.matvec(jnp.swapaxes(mode.root, 0, 1), lanes.matvec(mode.root, slope))
+        mode = mode._replace(theta=mode.theta - step)
+        return mode, Centre(mean=mode.theta, root=mode.root / jnp.sqrt(bend))

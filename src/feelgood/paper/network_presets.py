@@ -8,7 +8,7 @@ import dataclasses
 import math
 from typing import Any
 
-from feelgood.agents import neural_mcmc
+from feelgood.agents import grammar, neural_mcmc
 from feelgood.core.spec import Spec
 
 _BATCH, _UPDATES = 256, 100
@@ -21,7 +21,7 @@ class NetworkPreset:
     layers: str
     likelihood: str
     lr: float
-    #: 1/β = temperature · d · ln T.
+    #: 1/β = temperature · d · ln T, without a bonus.
     temperature: float
     lam: float
     b: float
@@ -30,6 +30,10 @@ class NetworkPreset:
     ucb: tuple[float, float, float]
     greedy: tuple[float, float]
     activation: str = "leaky"
+    #: The temperature with a bonus, where it is another.
+    bonus_temperature: float | None = None
+    #: The loss of NeuralUCB. The other networks that descend have the squared one.
+    ucb_likelihood: str = "squared"
     batch: int = _BATCH
     updates: int = _UPDATES
     update_every: int = 1
@@ -53,12 +57,14 @@ NETWORK_PRESETS = {
         ts=(0.01, 0.001, 0.01),
         ucb=(0.01, 0.001, 0.001),
         greedy=(0.1, 0.4),
+        bonus_temperature=1e-5,
+        ucb_likelihood="bernoulli",
     ),
     "magic": NetworkPreset(
         *("20-20-20", "bernoulli", 0.005, 1e-3, 0.05, 10.0),
         ts=(0.01, 1e-5, 1e-5),
         ucb=(0.01, 0.001, 1e-5),
-        greedy=(0.1, 0.05),
+        greedy=(0.1, 0.1),
         activation="relu",
     ),
     "mushroom": NetworkPreset(
@@ -103,12 +109,14 @@ NETWORK_PRESETS = {
         ts=(0.01, 0.01, 1e-5),
         ucb=(0.01, 0.01, 1e-5),
         greedy=(0.01, 0.01),
+        ts_bonus=(0.01, 1.0),
     ),
     "cifar10": NetworkPreset(
         *("100-50", "squared", 0.01, 1e-6, 0.01, 1.0),
         ts=(0.01, 0.01, 1e-5),
         ucb=(0.01, 0.01, 1e-5),
         greedy=(0.01, 0.01),
+        ts_bonus=(0.01, 1.0),
     ),
 }
 #: Testbeds that the paper does not have take the settings of the nearest that it has.
@@ -127,19 +135,20 @@ def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[
     line = network_preset(testbed)
     parts = neural_mcmc.network_parts_of(agent)
     if parts is not None:
-        return _sampled(parts.kernel.__name__, line, spec, rounds)
+        return _sampled(parts, line, spec, rounds)
     if agent == "neural-eps-greedy":
         lr, epsilon = line.greedy
-        own = {"lr": lr, "epsilon": epsilon, "reg": 0.0, "layers": line.greedy_layers}
-        return _trained(line) | own
+        own = {"lr": lr, "epsilon": epsilon, "decay": "sqrt", "reg": 0.0}
+        return _trained(line) | own | {"layers": line.greedy_layers}
     if agent == "neural-ucb":
         lr, reg, nu = line.ucb
-        return _trained(line) | {"lr": lr, "reg": reg, "nu": nu, "batch": line.ucb_batch}
+        own = {"lr": lr, "reg": reg, "nu": nu, "batch": line.ucb_batch}
+        return _trained(line) | own | {"likelihood": line.ucb_likelihood, "design": "last-layer"}
     if agent in (*_NEURAL_TS, "neural-linear"):
         lr, reg, nu = line.ts
         lam, b = line.ts_bonus
         out = _trained(line) | {"lr": lr, "reg": reg, "lam": lam, "b": b, "s": 10.0}
-        out["bonus_on"] = _bonus_on(line)
+        out["bonus_on"] = "mean"
         return out | ({"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {"nu": nu})
     return None
 
@@ -153,13 +162,16 @@ def networks_at_beta_1(agent: str) -> dict[str, Any]:
     return {"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {}
 
 
-def _sampled(kernel: str, line: NetworkPreset, spec: Spec, rounds: int) -> dict[str, Any]:
+def _sampled(parts: grammar.Parts, line: NetworkPreset, spec: Spec, rounds: int) -> dict[str, Any]:
     """MCMC agents. The paper has Langevin ones; the others keep their own steps."""
     out: dict[str, Any] = {"layers": line.layers, "activation": line.activation}
     out |= {"likelihood": line.likelihood, "eta": 1.0, "rho": 1.0, "schedule": "decay"}
     out |= {"updates": line.updates, "update_every": line.update_every}
-    out |= {"lam": line.lam, "b": line.b, "s": 10.0, "bonus_on": _bonus_on(line)}
-    out["beta"] = 1.0 / (line.temperature * spec.dim * math.log(max(rounds, 2)))
+    out |= {"lam": line.lam, "b": line.b, "s": 10.0, "bonus_on": "mean"}
+    temperature, kernel = line.temperature, parts.kernel.__name__
+    if parts.bonus_name and line.bonus_temperature is not None:
+        temperature = line.bonus_temperature
+    out["beta"] = 1.0 / (temperature * spec.dim * math.log(max(rounds, 2)))
     if kernel in ("LMC", "SVRGLMC"):
         out["lr"] = line.lr
     if kernel in ("LMC", "ULMC", "SVRGLMC"):
@@ -167,17 +179,12 @@ def _sampled(kernel: str, line: NetworkPreset, spec: Spec, rounds: int) -> dict[
     return out
 
 
-def _bonus_on(line: NetworkPreset) -> str:
-    """Caps such as 10 are on the network's output: no mean of a Bernoulli reward comes near."""
-    return "score" if line.likelihood == "bernoulli" else "mean"
-
-
 def _trained(line: NetworkPreset) -> dict[str, Any]:
-    """One hidden layer of 100, ReLU, a squared loss unless the dataset's is another."""
+    """One hidden layer of 100, ReLU, a squared loss."""
     return {
         "layers": "100",
         "activation": "relu",
-        "likelihood": line.likelihood,
+        "likelihood": "squared",
         "design": "diagonal",
         "batch": line.batch,
         "updates": line.updates,

@@ -49,11 +49,11 @@ def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     logistic, wheel = testbed.startswith("logistic"), testbed.startswith("wheel")
     parts = grammar.parts_of(agent)
     if parts is None:
-        closed = {"alpha": 1.0, "rho": 0.01, "eta": 10.0 if logistic else 1.0}
-        return closed
+        return {"alpha": 0.1, "rho": 0.01, "eta": 1.0, "epsilon": 0.01, "decay": "none"}
     damping = parts.variant == "u" or wheel
     out = _linear(parts, spec, rounds, lam=0.01 if damping else 0.5)
-    if logistic:
+    if logistic and parts.bonus_name:
+        # The text has this η; the step is the one that goes with it in the released settings.
         out["eta"] = 10.0
         if out["schedule"] == "decay":
             out["step"] = 0.001

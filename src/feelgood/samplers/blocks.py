@@ -72,6 +72,10 @@ class Kernel(eqx.Module):
     adjusted: ClassVar[bool] = False
     #: Whether it can be preconditioned.
     preconditionable: ClassVar[bool] = True
+    #: Whether it proposes jumps between the modes of a bonus, which only linear models have.
+    jumps: ClassVar[bool] = False
+    #: Whether it can follow a cheap force, see `Target.follow_surrogate`.
+    follows: ClassVar[bool] = False
     #: What the name of the kernel means, for `feelgood list`.
     title: ClassVar[str] = ""
     #: The step, in units of the curvature, that suits most problems, and that for a network.
@@ -109,6 +113,10 @@ class Kernel(eqx.Module):
         """
         del beta
         return step / curvature
+
+    def without_bonus(self) -> "Kernel":
+        """The kernel for a target that has no bonus: this one, unless it is made for a bonus."""
+        return self
 
     @abstractmethod
     def init(self, theta: Theta, memo: Any) -> Any:

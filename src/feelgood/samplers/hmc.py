@@ -47,6 +47,7 @@ class HMC(Kernel):
 
     title = "Hamiltonian Monte Carlo"
     adjusted = True
+    follows = True
     default_step = 0.8
     network_step = 0.2
 

@@ -2,6 +2,9 @@
 
 Regret is a loss: lower is better. A chain that diverged is NaN. Where a number is needed it is
 left out and counted; where an order is needed it counts as infinite regret.
+
+Two runs that play the same arms may have been rounded differently, in programs of different sizes.
+Values as close as that are equal here, in differences and in orders.
 """
 
 import dataclasses
@@ -10,12 +13,17 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float
 
 from feelgood.core.arguments import parse_level, parse_values
 from feelgood.core.errors import FeelgoodError
 from feelgood.stats.intervals import RESAMPLES, Estimate, bootstrap
 from feelgood.stats.student import p_of_mean
 from feelgood.stats.summary import OtherSeeds, PerSeed, Summary
+
+#: Values whose difference is this part of the larger one, or less, are equal. Regrets are sums of
+#: float32 numbers; among all kept results, roundings of one run reach 1.4e-7 of it.
+ROUNDING = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +68,7 @@ def paired_difference(
 def probability_better(
     a: PerSeed | Any, b: OtherSeeds | Any, level: float | Any = 0.95
 ) -> Estimate:
-    """How often a has the lower value on the same seed; a tie counts half.
+    """How often a has the lower value on the same seed; a tie (up to rounding) counts half.
 
     A chain that diverged loses against one that did not (`dropped` counts the seeds where either
     did; they are in). The interval is Wilson's, which does not collapse when one side wins all.
@@ -70,7 +78,7 @@ def probability_better(
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, level, 0, 0)
     of_a, of_b = diverged_last(a), diverged_last(b)
-    share = float(np.mean(np.where(of_a == of_b, 0.5, of_a < of_b)))
+    share = float(np.mean(np.where(equal(of_a, of_b), 0.5, of_a < of_b)))
     z = NormalDist().inv_cdf(0.5 + level / 2.0)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -79,13 +87,26 @@ def probability_better(
 
 
 def _differences(a: PerSeed, b: OtherSeeds) -> PerSeed:
-    """a − b, NaN where either is not finite; an error for lengths that do not belong together."""
+    """a − b, 0 where they are equal up to rounding, NaN where either is not finite.
+
+    An error for lengths that do not belong together.
+    """
     if len(a) != len(b):
         raise FeelgoodError(
             f"{len(a)} and {len(b)} values cannot be paired: give both over the same seeds."
         )
     whole = np.isfinite(a) & np.isfinite(b)
-    return np.subtract(a, b, where=whole, out=np.full(len(a), np.nan))
+    difference = np.subtract(a, b, where=whole, out=np.full(len(a), np.nan))
+    return np.where(whole & equal(a, b), 0.0, difference)
+
+
+def equal(
+    a: Float[np.ndarray, "..."], b: Float[np.ndarray, "..."] | float
+) -> Bool[np.ndarray, "..."]:
+    """Which values are equal up to rounding; an infinite one equals an infinite one only."""
+    with np.errstate(invalid="ignore"):
+        close = np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
+    return (a == b) | (close & np.isfinite(a) & np.isfinite(b))
 
 
 def diverged_last(values: PerSeed) -> PerSeed:

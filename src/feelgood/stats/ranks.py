@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from feelgood.core.arguments import parse_level, parse_table
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.stats.pairs import diverged_last
+from feelgood.stats.pairs import diverged_last, equal
 from feelgood.stats.student import t_two_sided
 from feelgood.stats.summary import PerSeed
 
@@ -91,11 +91,13 @@ def rank(values: Mapping[str, PerSeed] | Any, level: float | Any = 0.05) -> Rank
     tests = max(len(names) - 1, 1)
     standings = []
     for i, name in enumerate(names):
-        better = means < means[i]
+        better = (means < means[i]) & ~equal(means, means[i])
         # Against an infinite mean no test is needed: a finite one is lower.
         p = 0.0 if np.isinf(means[i]) and better.any() else 1.0
         if p and better.any():
-            p = min(p, tests * _least_p(table[i] - table[better], seeds - 1.0))
+            pairs = table[i] - table[better]
+            pairs = np.where(equal(table[i][None], table[better]), 0.0, pairs)
+            p = min(p, tests * _least_p(pairs, seeds - 1.0))
         standings.append(
             Standing(
                 name=name,
@@ -120,10 +122,10 @@ def _least_p(pairs: Float[np.ndarray, "others seeds"], df: float) -> float:
 
 
 def average_ranks(values: Float[np.ndarray, " contenders"]) -> Float[np.ndarray, " contenders"]:
-    """Ranks from 1 for the lowest; equal values share the mean of their ranks."""
-    below = (values[None, :] < values[:, None]).sum(axis=1)
-    equal = (values[None, :] == values[:, None]).sum(axis=1)
-    return below + (equal + 1) / 2.0
+    """Ranks from 1 for the lowest; values equal up to rounding share the mean of their ranks."""
+    tied = equal(values[None, :], values[:, None])
+    below = (values[None, :] < values[:, None]) & ~tied
+    return below.sum(axis=1) + (tied.sum(axis=1) + 1) / 2.0
 
 
 def rank_across(

@@ -24,7 +24,7 @@ from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.chain_programs import Chains, each_chain
 from feelgood.numerics.written_arrays import CannotWriteOut
-from feelgood.targets import strips
+from feelgood.targets import arm_jumps, strips
 from feelgood.targets.evaluators import Evaluator
 from feelgood.targets.history import Chunk, Rows, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
@@ -86,6 +86,11 @@ class Energy(eqx.Module):
         return jnp.maximum(self.second_derivative * self.eta, 2.0 * self.rho / lambda_reg)
 
     @property
+    def ratio(self) -> Number:
+        """The prior's share of the curvature's bound: that is proportional to ratio I + G."""
+        return 2.0 * self.rho / (self.second_derivative * self.eta)
+
+    @property
     def second_derivative(self) -> float:
         """The largest second derivative of ℓ in f."""
         return 2.0 if self.quadratic else 0.25
@@ -128,10 +133,17 @@ class LinearModelTarget(Target):
     frozen: Theta | None
     #: Whether a Hamiltonian trajectory feels the true bonus all the same; see `follow_surrogate`.
     true_force: Bool[Array, ""]
+    #: The energy without the bonus as a normal law, at temperature 1; None: no jumps are asked for.
+    centre: arm_jumps.Centre | None = None
 
     @classmethod
     def of(
-        cls, energy: Energy, data: Data, origin: Theta, frozen: Theta | None = None
+        cls,
+        energy: Energy,
+        data: Data,
+        origin: Theta,
+        frozen: Theta | None = None,
+        centre: arm_jumps.Centre | None = None,
     ) -> "LinearModelTarget":
         """The target of this round; its value is 0 at `origin` but for the bonus."""
 
@@ -143,6 +155,7 @@ class LinearModelTarget(Target):
                 origin_gradient=gradient,
                 frozen=frozen,
                 true_force=data.count < TRUE_FORCE_ROUNDS,
+                centre=centre,
             )
 
         blank = with_gradient(jnp.zeros_like(origin))
@@ -221,6 +234,14 @@ class LinearModelTarget(Target):
 
         # One choice per trajectory, not per step: an accelerator waits for the host at each.
         return lax.cond(self.true_force, lambda: trajectory(true), lambda: trajectory(cheap))
+
+    def propose_jump(
+        self, theta: Theta, beta: Number, uniform: Float[Array, "draws *lanes"]
+    ) -> arm_jumps.Jump:
+        centre, bonus, rows = self.centre, self.energy.bonus, self.data.rows
+        assert centre is not None and bonus is not None and rows is not None
+        cooled = centre._replace(root=centre.root / jnp.sqrt(beta))
+        return arm_jumps.propose(bonus.bonus, rows, cooled, beta, theta, uniform)
 
     def batch_change(self, theta: Theta, old: Theta, uniform: Value, size: int) -> Theta:
         energy, data = self.energy, self.data

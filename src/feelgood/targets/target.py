@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import equinox as eqx
 from jaxtyping import Array, Bool, Float, Int
 
+from feelgood.core.spec import Number
+from feelgood.targets.arm_jumps import Jump
 from feelgood.targets.sums import Theta, Value
 
 #: ∇L, or what stands for it, at a point.
@@ -93,6 +95,12 @@ class Target(eqx.Module):
 
     def follow_surrogate(self, trajectory: Callable[[Force], Any]) -> Any:
         """A trajectory along a cheap force, where `frozen` says that there is one."""
+        raise NotImplementedError
+
+    def propose_jump(
+        self, theta: Theta, beta: Number, uniform: Float[Array, "draws *lanes"]
+    ) -> Jump:
+        """A proposal that may change which arm is best in a past round, see `arm_jumps`."""
         raise NotImplementedError
 
     def value_or_bound(
