@@ -21,6 +21,9 @@ from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_
 #: for products. Around such a call the compiler cannot compile a loop whole (see `core.flags`).
 #: Not more: XLA as in JAX 0.10 errs in differences of such sums over some 100,000 numbers.
 SMALL_PRODUCT = 4096
+#: Up to so many dimensions the scores of past rounds are written out. What is written out is
+#: computed anew for each of its uses, so that more would take ten times as long.
+WRITTEN_OUT_DIMENSIONS = 64
 
 
 class Chunk(NamedTuple):
@@ -191,6 +194,8 @@ def row_scores(
     contexts: Float[Array, "... width"],
 ) -> Float[Array, "arms *lanes width"]:
     """f_θ of every arm in every round of a chunk."""
+    if spec.dim > WRITTEN_OUT_DIMENSIONS:
+        return jnp.sum(theta[..., None] * models.features(spec, contexts), axis=0)
     return models.scores(spec, theta[..., None], contexts)
 
 
