@@ -147,7 +147,7 @@ class ExactThompson(Policy):
         )
         weight = None if weight is None else weight / self.temperature
         if known.arms == 2 and (self.b is None or weight is None):
-            return two_choices(values, jnp.zeros(()) if weight is None else weight)
+            return two_choices(values, weight)
         return tilted_choices(values, weight, self.b)
 
     def _enumerated(

@@ -36,8 +36,10 @@ class NormalValues(NamedTuple):
     covariance: Float[Array, "*lanes"] | None = None
 
 
-def two_choices(law: NormalValues, weight: Float[Array, "*lanes"]) -> Float[Array, "2 *lanes"]:
-    """The probabilities of two arms without a cap, in closed form.
+def two_choices(
+    law: NormalValues, weight: Float[Array, "*lanes"] | None
+) -> Float[Array, "2 *lanes"]:
+    """The probabilities of two arms without a cap, in closed form; None: Λ is 0.
 
     With means m, variances s² and the covariance c, P(u) ∝ exp(Λm_u + Λ²s_u²/2) ·
     Φ((m_u − m_v + Λ(s_u² − c))/√(s_u² + s_v² − 2c)).
@@ -45,6 +47,8 @@ def two_choices(law: NormalValues, weight: Float[Array, "*lanes"]) -> Float[Arra
     between = 0.0 if law.covariance is None else law.covariance
     gap, own, other = law.mean[0] - law.mean[1], law.variance[0], law.variance[1]
     spread = jnp.sqrt(own + other - 2.0 * between)
+    if weight is None:
+        return ndtr(jnp.stack([gap, -gap]) / spread)
     odds = (
         weight * gap
         + 0.5 * weight * weight * (own - other)
