@@ -219,13 +219,17 @@ def test_the_mean_in_a_world_of_two_points_is_the_expected_one(
 @pytest.mark.parametrize(("testbed", "agent", "world"), OTHERS)
 def test_regrets_have_the_law_of_those_in_numpy(testbed: str, agent: str, world: str) -> None:
     """By Mann and Whitney's test and that of Kolmogorov and Smirnov: two humps do not matter."""
-    ours, theirs = regrets(testbed, agent, world), played_in_numpy(testbed, agent, world)
+    gap = 0.25
+    if testbed.startswith("linear-trap"):
+        gap = 0.5 if world == "bad" else math.sqrt(size_of(testbed)) - 0.5
+    # As numbers of plays, because sums of a gap in float32 and in float64 differ a little.
+    ours = np.round(regrets(testbed, agent, world) / gap)
+    theirs = np.round(played_in_numpy(testbed, agent, world) / gap)
     if np.ptp(ours) == np.ptp(theirs) == 0.0:
-        np.testing.assert_allclose(ours[0], theirs[0])
+        assert ours[0] == theirs[0]
         return
-    ours, theirs = ours.round(3), theirs.round(3)  # float32 and float64 means add up alike
     assert stats.mannwhitneyu(ours, theirs).pvalue > LEVEL
-    assert stats.ks_2samp(ours, theirs).pvalue > LEVEL
+    assert stats.ks_2samp(ours, theirs, method="asymp").pvalue > LEVEL
 
 
 # ---- how plain Thompson sampling fails --------------------------------------------------------
