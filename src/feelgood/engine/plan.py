@@ -14,7 +14,7 @@ import jax
 from jaxtyping import Array
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.policy import Needs, Policy
+from feelgood.core.policy import Needs, Policy, require_playable
 from feelgood.core.spec import Layout, Spec
 from feelgood.core.testbed import Testbed
 from feelgood.engine import device
@@ -121,6 +121,7 @@ def make_plan(
 ) -> Plan:
     """The plan for `settings` × `seeds` chains of this agent."""
     spec = testbed.spec
+    require_playable(policy, spec, type(policy).__name__, testbed.name)
     hints = policy.hints(spec)
     size, limit = chain_bytes(policy, spec, rounds), device.memory_limit()
     if device.on_accelerator():
