@@ -133,7 +133,7 @@ class ExactThompson(Policy):
         counts, averages = (
             jnp.sum(here[:, None] * each, axis=0) for each in (state.counts, state.averages)
         )
-        weight = jnp.zeros_like(here[0])
+        weight = None
         if self.bonus is not None:
             weight = self.bonus.strength * jnp.sum(here * state.weight, axis=0)
         if isinstance(known, FiniteClass):
@@ -145,8 +145,8 @@ class ExactThompson(Policy):
             self.temperature * values.variance,
             None if values.covariance is None else self.temperature * values.covariance,
         )
-        weight = weight / self.temperature
-        if self.b is None and known.arms == 2:
+        weight = None if weight is None else weight / self.temperature
+        if known.arms == 2 and (self.b is None or weight is None):
             return two_choices(values, weight)
         return tilted_choices(values, weight, self.b)
 
@@ -155,15 +155,15 @@ class ExactThompson(Policy):
         known: FiniteClass,
         counts: Float[Array, "arms *lanes"],
         averages: Float[Array, "arms *lanes"],
-        weight: Float[Array, "*lanes"],
+        weight: Float[Array, "*lanes"] | None,
     ) -> Float[Array, "arms *lanes"]:
         """Σ of the members' weights, for each arm over those of which it is the best."""
-        means, lead = np.asarray(known.means), (slice(None),) + (None,) * weight.ndim
+        means, lead = np.asarray(known.means), (slice(None),) + (None,) * (counts.ndim - 1)
         score = jnp.asarray(np.log(known.masses), jnp.float32)[lead]
         for arm in range(known.arms):
             error = averages[arm] - jnp.asarray(means[:, arm], jnp.float32)[lead]
             score = score - counts[arm] * error * error / (2.0 * known.noise**2)
-        if self.bonus is not None:
+        if weight is not None:
             best = self._phi(jnp.asarray(means.max(axis=1), jnp.float32))
             score = score + weight * (jnp.moveaxis(best, -1, 0) if best.ndim > 1 else best[lead])
         score = score / self.temperature
@@ -279,6 +279,6 @@ AGENTS.add(
         parse=_parse,
         names=("exact-ts", "exact-fgts"),
         defined=ExactThompson,
-        family="Thompson sampling from a formula",
+        family="Thompson sampling from the exact law",
     )
 )

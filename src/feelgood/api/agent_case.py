@@ -23,8 +23,8 @@ from feelgood.testbeds import Linear, Logistic
 from feelgood.testbeds.linear_trap import LinearTrap
 from feelgood.testbeds.trap import Trap
 
-#: One context for all arms, and one context per arm: the two kinds that there are. Then the kinds of
-#: knowledge, for agents that refuse both of those.
+#: One context for all arms, and one context per arm: the two kinds that there are. Then the kinds
+#: of knowledge, for agents that refuse both of those.
 PROBLEMS: Mapping[str, Testbed] = {
     "disjoint": Linear(parameters=6, arms=3),
     "shared": Logistic(dim=3, arms=4),

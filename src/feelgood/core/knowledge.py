@@ -7,6 +7,7 @@ so part of what a program is compiled for.
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from feelgood.core.errors import FeelgoodError, shown
@@ -86,11 +87,11 @@ class GaussianArms:
         return all(self.covariance[i][j] == 0.0 for i, j in pairs)
 
     @classmethod
-    def alike(cls, arms: int, deviation: float, noise: float, copies: int = 1) -> "GaussianArms":
+    def alone(cls, deviations: Sequence[float], noise: float, copies: int = 1) -> "GaussianArms":
         """Independent arms with the prior N(0, deviation²) each."""
-        variance = deviation**2
-        rows = tuple(tuple(variance if i == j else 0.0 for j in range(arms)) for i in range(arms))
-        return cls((0.0,) * arms, rows, noise, copies)
+        arms = range(len(deviations))
+        rows = tuple(tuple(deviations[i] ** 2 if i == j else 0.0 for j in arms) for i in arms)
+        return cls((0.0,) * len(deviations), rows, noise, copies)
 
 
 Knowledge: TypeAlias = FiniteClass | GaussianArms

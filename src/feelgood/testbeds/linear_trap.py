@@ -38,7 +38,7 @@ class LinearTrap(FixedArms):
 
     @property
     def spec(self) -> Spec:
-        known = GaussianArms.alike(2, self.prior, self.noise, self.copies)
+        known = GaussianArms.alone((self.prior,) * 2, self.noise, self.copies)
         dim = self.copies * (self.coordinates + 1)
         return Spec(arms=2, dim=dim, shared=True, known=known)
 

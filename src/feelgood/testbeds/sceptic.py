@@ -13,30 +13,33 @@ from feelgood.testbeds.worlds import FixedArms, told_number, world_setting
 
 @register_numbered("sceptic", "prior", ("sceptic-0.1", "sceptic-0.3"))
 class Sceptic(FixedArms):
-    """Independent arms with normal rewards, and a prior that is too confident.
+    """An arm that agents are open to, and others that the prior is too sure are worth nothing.
 
-    Agents are told that every arm's mean is N(0, prior²). In the bad world all arms pay `gap` and
-    the last one twice that: an arm that was played looks better than any untried one can be, and
-    plain Thompson sampling stays with it. In the mirror all arms pay as much less than 0.
+    Agents are told that the mean of arm 0 is N(0, gap²), and that of every other arm N(0, prior²).
+    Arm 0 pays `gap`. In the bad world the last arm pays twice that: as many deviations from what
+    the prior says as 2 · gap/prior. In the mirror it pays 0, as the prior has it, and so do all
+    arms between. Linear agents see one coordinate per arm, that of arm 0 stretched to gap/prior,
+    so that the prior N(0, prior²) of all parameters says the same.
     """
 
-    prior: float = told_number(0.2, "standard deviation of the prior, which agents are told")
+    prior: float = told_number(0.2, "standard deviation of the other arms' prior, which is told")
     world: str = world_setting(
-        "bad: arms pay the gap, the last one twice; mirror: the same below 0; prior: drawn from it"
+        "bad: the last arm pays twice the gap; mirror: it pays 0; prior: all drawn from it"
     )
     arms: int = setting(2, "number of arms", low=2, high=100)
-    gap: float = told_number(0.5, "what the best arm pays more than the others")
+    gap: float = told_number(0.5, "what arm 0 pays, and the best arm more than it")
 
     @property
     def spec(self) -> Spec:
-        known = GaussianArms.alike(self.arms, self.prior, self.noise)
-        return Spec(arms=self.arms, dim=1, known=known)
+        deviations = (self.gap, *(self.prior,) * (self.arms - 1))
+        known = GaussianArms.alone(deviations, self.noise)
+        return Spec(arms=self.arms, dim=self.arms, shared=True, known=known)
 
-    def shown(self) -> Float[Array, " 1"]:
-        return jnp.ones(1)
+    def shown(self) -> Float[Array, "arms arms"]:
+        return jnp.diag(jnp.ones(self.arms).at[0].set(self.gap / self.prior))
 
-    def parameters_of(self, key: Key[Array, ""]) -> Float[Array, "1 arms"]:
+    def parameters_of(self, key: Key[Array, ""]) -> Float[Array, " arms"]:
         if self.world == "prior":
-            return self.prior * jax.random.normal(key, (1, self.arms))
-        paid = jnp.full((1, self.arms), self.gap).at[0, -1].set(2.0 * self.gap)
-        return paid if self.world == "bad" else -paid
+            return self.prior * jax.random.normal(key, (self.arms,))
+        last = 2.0 * self.gap if self.world == "bad" else 0.0
+        return jnp.zeros(self.arms).at[0].set(self.prior).at[-1].set(last)

@@ -33,7 +33,7 @@ class UnevenNoise(FixedArms):
 
     @property
     def spec(self) -> Spec:
-        known = GaussianArms.alike(self.arms, self.prior, self.noise)
+        known = GaussianArms.alone((self.prior,) * self.arms, self.noise)
         return Spec(arms=self.arms, dim=1, known=known)
 
     def shown(self) -> Float[Array, " 1"]:
