@@ -81,7 +81,7 @@ def test_list_one_kind(command: Command, what: str, names: feelgood.core.registr
     listed = [line.split()[0] for line in lines if line.startswith("  ")]
     assert sorted(listed) == sorted(names.names())
     headings = [line for line in lines if not line.startswith("  ")]
-    assert len(headings) == len(set(headings)) == (6 if what == "agents" else 0)
+    assert len(headings) == len(set(headings)) == (7 if what == "agents" else 0)
     if headings:
         below = lines[lines.index("agents: Upper confidence bounds") + 1 :]
         assert below[0].split()[0] == "linucb"
@@ -500,8 +500,8 @@ REFUSED = {
     ),
     "pattern of both": (
         ["lin*", "lints"],
-        "'lin*' matches testbeds (linear-20, linear-40) and agents (lints, linucb, "
-        "lints-inflated): write a narrower pattern.",
+        "'lin*' matches testbeds (linear-20, linear-40, linear-trap-80, linear-trap-160) and "
+        "agents (lints, linucb, lints-inflated): write a narrower pattern.",
     ),
     "pattern of nothing": (
         ["q*", "lints"],
