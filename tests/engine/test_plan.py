@@ -89,6 +89,17 @@ def test_an_accelerator_plays_all_chains_together_and_its_stores_grow(
         assert plan.room(plan.block, 5000) == 2 * plan.block
 
 
+def test_where_chains_have_programs_stores_need_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "has_programs", lambda: True)
+    monkeypatch.setattr(device, "memory_limit", lambda: None)
+    plan = plan_of(AGENTS["fglmcts"].build(), settings=2, seeds=4)
+    assert plan.spec.layout.steps == "apart" and plan.room_at_once
+    assert plan.repeats_draws and not plan.one_program
+    monkeypatch.undo()
+    assert plan_of(AGENTS["fglmcts"].build()).one_program and not device.has_programs()
+
+
 @pytest.mark.parametrize(
     ("name", "needs", "repeats"),
     [

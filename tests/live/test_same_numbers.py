@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 
 import feelgood
-from feelgood.api.agent_case import CHECKED_ROUNDS, CHECKED_SEEDS, AgentCase
+from feelgood.api.agent_case import (
+    CHECKED_ROUNDS,
+    CHECKED_SEEDS,
+    PLAIN,
+    AgentCase,
+    problems_for,
+)
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import Testbed
 from feelgood.engine.environment import environment
@@ -37,7 +43,10 @@ def replay(bandit: feelgood.Bandit, contexts: np.ndarray, rewards: np.ndarray) -
 
 @pytest.mark.parametrize(
     ("agent", "problem"),
-    grids.slow_but(QUICK, [(a, p) for a in AGENTS.names() for p in ("disjoint", "shared")]),
+    grids.slow_but(
+        QUICK,
+        [(a, p) for a in AGENTS.names() for p in problems_for(AGENTS[a].build()) if p in PLAIN],
+    ),
 )
 def test_the_arms_are_those_of_the_simulated_agent(agent: str, problem: str) -> None:
     case = AgentCase(AGENTS[agent])

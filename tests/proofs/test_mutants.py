@@ -15,6 +15,13 @@ from typing import Any
 import pytest
 from proofs.caches import cache_checks
 from proofs.energies import energy_checks, svrg_sum_checks
+from proofs.exact_laws import (
+    clip_checks,
+    copy_checks,
+    finite_checks,
+    many_checks,
+    pair_checks,
+)
 from proofs.jump_laws import jump_checks
 from proofs.laws import (
     CAPS,
@@ -46,8 +53,9 @@ from proofs.rival_laws import member_checks, slope_checks, wide_checks
 from proofs.targets import SETTINGS, agent, problem
 
 from feelgood import Spec
-from feelgood.agents import vits
+from feelgood.agents import exact, vits
 from feelgood.agents.ensemble_plus_plus import EnsemblePlusPlus
+from feelgood.agents.exact import ExactThompson
 from feelgood.agents.laplace_ts import LaplaceTS
 from feelgood.agents.lints import LinTS
 from feelgood.agents.neural_bootstrap import NeuralBootstrap
@@ -187,6 +195,15 @@ def played_arm_bonus(spec: Spec, bonus: FeelGood, theta: Any, chunk: Chunk) -> A
     weights = hot * (bonus.slope(best) * chunk.valid)
     value = (bonus.phi(best) * chunk.valid).sum(axis=-1)
     return value, contract(weights, chunk.contexts)
+
+
+def pulled_by_plays(values: Any, counts: Any, weight: Any) -> Any:
+    """What the law of normal values would be with the bonus on the played arm: no maximum."""
+    shares = counts / counts.sum(axis=0).clip(1.0)
+    own = weight * shares * values.variance
+    if values.covariance is not None:
+        own = own + weight * shares[::-1] * values.covariance
+    return values._replace(mean=values.mean + own)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -693,6 +710,100 @@ MUTANTS = (
         "self.clip / jnp.maximum(length, self.clip)",
         "1.0",
         ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),
+    ),
+    Mutant(
+        "sign of the exact bonus reversed",
+        ExactThompson,
+        "law",
+        "self.bonus.strength * jnp.sum",
+        "-self.bonus.strength * jnp.sum",
+        (
+            (finite_checks, "constant"),
+            (pair_checks, "constant"),
+            (many_checks, "falling"),
+            (copy_checks, "falling"),
+        ),
+    ),
+    Mutant(
+        "Λ²/2 left out of the closed form",
+        exact,
+        "two_choices",
+        "+ 0.5 * weight * weight * (own - other)",
+        "",
+        ((pair_checks, "constant"), (copy_checks, "falling")),
+    ),
+    Mutant(
+        "Λs² left out of the closed form's Φ",
+        exact,
+        "two_choices",
+        "gap + weight * (own - between)",
+        "gap",
+        ((pair_checks, "constant"),),
+    ),
+    Mutant(
+        "exact bonus on the played arm only, of a finite class",
+        ExactThompson,
+        "_enumerated",
+        "self._phi(jnp.asarray(means.max(axis=1), jnp.float32))",
+        "self._phi(jnp.asarray(means, jnp.float32) @ (counts / jnp.maximum(counts.sum(), 1.0)))",
+        ((finite_checks, "constant"), (finite_checks, "falling")),
+    ),
+    Mutant(
+        "exact bonus on the played arm only, of normal means",
+        ExactThompson,
+        "law",
+        "weight = None if weight is None else weight / self.temperature",
+        "values, weight = pulled_by_plays(values, counts, weight / self.temperature), None",
+        ((pair_checks, "constant"), (many_checks, "falling")),
+        {"pulled_by_plays": pulled_by_plays},
+    ),
+    Mutant(
+        "cap of the exact bonus forgotten, of a finite class",
+        ExactThompson,
+        "_phi",
+        "return FeelGood(b=self.b).phi(best)",
+        "return best",
+        ((finite_checks, "capped"),),
+    ),
+    Mutant(
+        "cap of the exact bonus forgotten, of normal means",
+        exact,
+        "tilted_choices",
+        "jnp.minimum(cap, at)",
+        "at",
+        ((many_checks, "capped"), (pair_checks, "capped")),
+    ),
+    Mutant(
+        "exact bonus without the temperature",
+        ExactThompson,
+        "law",
+        "else weight / self.temperature",
+        "else weight",
+        ((pair_checks, "tempered"), (many_checks, "tempered")),
+    ),
+    Mutant(
+        "rounds of an exact schedule counted from 2",
+        ExactThompson,
+        "update",
+        "self.bonus.weighed(here, state.rounds)",
+        "self.bonus.weighed(here, state.rounds + 1)",
+        ((finite_checks, "falling"), (copy_checks, "falling")),
+    ),
+    Mutant(
+        "bonus of all copies in each of them",
+        ExactThompson,
+        "law",
+        "jnp.sum(here * state.weight, axis=0)",
+        "jnp.sum(state.weight, axis=0)",
+        ((copy_checks, "falling"),),
+    ),
+    Mutant(
+        "rare arms drawn all the same",
+        ExactThompson,
+        "pmf",
+        "jnp.minimum(self.clip, jnp.max(law, axis=0))",
+        "0.0",
+        ((clip_checks, "constant"),),
     ),
 )
 

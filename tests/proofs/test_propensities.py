@@ -10,13 +10,17 @@ from proofs.propensities import propensity_checks
 from taught import SPECS
 
 from feelgood import AGENTS
+from feelgood.core.policy import refusal
 
 QUICK, MANY = 6_000, 100_000
 
 
 def law_of(name: str, problem: str) -> str | None:
     """The function that says the law of an agent's scores."""
-    scores = AGENTS[name].build().hints(SPECS[problem]).scores
+    policy = AGENTS[name].build()
+    if refusal(policy, SPECS[problem]) is not None:
+        return None
+    scores = policy.hints(SPECS[problem]).scores
     return None if scores is None else scores.__qualname__
 
 

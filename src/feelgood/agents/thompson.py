@@ -26,7 +26,7 @@ from feelgood.targets import models, sums
 from feelgood.targets.arm_jumps import Centre
 from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.energy import Energy, LinearModelTarget
-from feelgood.targets.evaluators import Evaluator, FullPass, evaluator_for
+from feelgood.targets.evaluators import Evaluator, evaluator_for
 from feelgood.targets.history import Rows
 from feelgood.targets.losses import loss_for
 from feelgood.targets.observations import Data
@@ -171,7 +171,8 @@ class Thompson(GibbsPolicy):
             layout="lanes",
             # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
-            grows=True,
+            # Jumps read the whole store, whatever the bonus does.
+            grows=self.kernel.jumps or not self.energy(spec, self.first_scales(spec)).apart,
             linear=True,
             sums=self.bonus is None and loss_for(self.likelihood, spec) == "squared",
             rebuilt=self.rebuilt,
@@ -340,9 +341,8 @@ class Thompson(GibbsPolicy):
         mode, evaluator, rows = state.mode, energy.bonus, state.data.rows
         if mode is None or evaluator is None or rows is None or not self._freezes(energy):
             return None, mode
-        everything = FullPass(bonus=evaluator.bonus, spec=energy.spec)
         no_uniforms = jnp.zeros((0, *mode.theta.shape[2:]))
-        _, gradient, _ = everything.evaluate((), rows, mode.theta, no_uniforms)
+        _, gradient, _ = evaluator.full().evaluate((), rows, mode.theta, no_uniforms)
         frozen = evaluator.bonus.strength * gradient
         # One Newton step from the old point. It ends at the minimum but for the rounding errors of
         # the root, which the next round's step corrects.

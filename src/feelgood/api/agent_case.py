@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from feelgood.core.policy import Policy, Report
+from feelgood.core.policy import Policy, Report, refusal
 from feelgood.core.registry import Entry
 from feelgood.core.spec import Layout, Spec
 from feelgood.core.testbed import Testbed
@@ -20,13 +20,32 @@ from feelgood.numerics import lanes
 from feelgood.numerics.keys import AGENT, LaneKeys, round_key, seed_array, seed_keys, start_key
 from feelgood.numerics.noise import round_noise
 from feelgood.testbeds import Linear, Logistic
+from feelgood.testbeds.linear_trap import LinearTrap
+from feelgood.testbeds.trap import Trap
 
-#: One context for all arms, and one context per arm: the two kinds that there are.
+#: One context for all arms, and one context per arm: the two kinds that there are. Then the kinds
+#: of knowledge, for agents that refuse both of those.
 PROBLEMS: Mapping[str, Testbed] = {
     "disjoint": Linear(parameters=6, arms=3),
     "shared": Logistic(dim=3, arms=4),
+    "finite class": Trap(mass=0.4, gap=0.5),
+    "normal arms": LinearTrap(coordinates=2, copies=2),
 }
+PLAIN = ("disjoint", "shared")
 CHECKED_ROUNDS, CHECKED_SEEDS = 12, (0, 1, 2)
+
+
+def problems_for(policy: Policy) -> tuple[str, ...]:
+    """The problems that an agent is checked on: the plain ones, or else those with knowledge."""
+    plays = [name for name, testbed in PROBLEMS.items() if _plays(policy, testbed)]
+    return tuple(name for name in plays if name in PLAIN) or tuple(plays) or PLAIN
+
+
+def _plays(policy: Policy, testbed: Testbed) -> bool:
+    try:
+        return refusal(policy, testbed.spec) is None
+    except Exception:  # the checks say what is wrong with it
+        return True
 
 
 class PlayedRounds(NamedTuple):

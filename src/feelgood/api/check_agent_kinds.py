@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from feelgood.api.agent_case import CHECKED_ROUNDS, CHECKED_SEEDS, AgentCase, with_lanes
 from feelgood.api.findings import Findings, kind_of, said, structure_change
 from feelgood.core.errors import shown
-from feelgood.core.policy import Needs, Policy, Report
+from feelgood.core.policy import Needs, Policy, Report, refusal
 from feelgood.core.spec import Spec
 from feelgood.numerics import generator
 from feelgood.numerics.keys import AGENT, LaneKeys, seed_array, seed_keys
@@ -21,6 +21,10 @@ from feelgood.numerics.noise import round_noise
 def check_agent_kinds(case: AgentCase, problem: str) -> Findings:
     """What every function returns, found without running it."""
     spec = case.problems[problem].spec
+    why = refusal(case.policy, spec)
+    if why is not None:
+        yield f"it cannot play '{problem}': {why}"
+        return
     takes_lanes = case.policy.hints(spec).layout == "lanes"
     for lane_count in (0, len(CHECKED_SEEDS)) if takes_lanes else (0,):
         place = f"with {lane_count} lanes" if lane_count else "for one chain"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from feelgood.api.agent_case import PROBLEMS, AgentCase
+from feelgood.api.agent_case import PROBLEMS, AgentCase, problems_for
 from feelgood.api.check_agent_kinds import check_agent_kinds
 from feelgood.api.check_agents import (
     check_apart,
@@ -68,7 +68,8 @@ def check_agent(agent: Any, *, testbed: Any = None) -> ConformanceReport:
 
     - `agent`: a registered name, a class or an object of a `feelgood.Policy`.
     - `testbed`: what to play on, a name or a `Testbed`; by default two small problems, one with a
-      context for all arms and one with a context per arm.
+      context for all arms and one with a context per arm. An agent that refuses both plays two
+      that say what is known of their mean rewards.
 
     **Example:**
 
@@ -77,8 +78,9 @@ def check_agent(agent: Any, *, testbed: Any = None) -> ConformanceReport:
     uniform: all 17 checks passed.
     """
     case = AgentCase(entry_of(agent, AGENTS, Policy, "agent", "lints"))
-    problems = PROBLEMS
-    if testbed is not None:
+    if testbed is None:
+        problems = {name: PROBLEMS[name] for name in problems_for(case.policy)}
+    else:
         name, built, _ = build_testbed(testbed)
         problems = {name: built}
     case = dataclasses.replace(case, problems=problems)

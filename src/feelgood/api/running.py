@@ -21,7 +21,7 @@ from feelgood.core.arguments import (
 )
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.lookup import preset_settings
-from feelgood.core.policy import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Policy, require_playable
 from feelgood.core.testbed import Testbed
 from feelgood.engine.building import (
     SettingValues,
@@ -187,6 +187,8 @@ def _variants(
             if isinstance(agent, str):
                 values = with_preset(preset, agent, own, *where)
             variants += make_variants(agent, values, label)
+    for variant in variants:
+        require_playable(variant.policy, problem.testbed.spec, variant.agent, problem.name)
     return variants
 
 

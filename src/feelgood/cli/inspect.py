@@ -1,5 +1,6 @@
 """`feelgood list` and `feelgood doctor`: what there is, and what it runs on."""
 
+import contextlib
 import dataclasses
 import inspect
 from collections.abc import Iterator
@@ -83,13 +84,28 @@ def _describe(entry: "Entry[Any]", kind: str, out: Console) -> None:
     if entry.settings:
         out.print("\nsettings", style="bold")
         _print_settings(entry, out, indent=2)
-    words = f"linear-20 {entry.name}" if kind == "agent" else f"{entry.name} lints linucb"
+    words = (
+        f"{_testbed_for(entry)} {entry.name}" if kind == "agent" else f"{entry.name} lints linucb"
+    )
     owner = entry.name if kind == "agent" else "testbed"
     numbers = (k for k, rule in entry.settings.items() if isinstance(rule.default, float))
     key = next(numbers, None)
     set_ = f" --set {owner}.{key}={entry.settings[key].default:g}" if key else ""
     out.print("\nexample", style="bold")
     out.print(f"  feelgood run {words}{set_}", markup=False)
+
+
+def _testbed_for(entry: "Entry[Any]") -> str:
+    """A testbed that an agent plays: linear-20, or the first one that needs no data."""
+    from feelgood import TESTBEDS
+    from feelgood.core.policy import refusal
+
+    agent = entry.build()
+    for name in ("linear-20", *TESTBEDS.names()):
+        with contextlib.suppress(FeelgoodError):
+            if refusal(agent, TESTBEDS[name].build().spec) is None:
+                return name
+    return "linear-20"
 
 
 def _documentation(entry: "Entry[Any]") -> Iterator[str]:

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from feelgood.core.errors import FeelgoodError
 from feelgood.core.registry import Registry
 from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import LinearTarget, Spec
@@ -151,9 +152,29 @@ class Policy(eqx.Module):
         return Needs(draw="key" if draws else 0)
 
     def hints(self, spec: Spec) -> Hints:
-        """What helps to run and to judge the agent."""
+        """What helps to run and to judge the agent.
+
+        An agent that cannot play this problem raises a `FeelgoodError` here: what it lacks, and
+        the remedy.
+        """
         del spec
         return Hints()
+
+
+def refusal(policy: Policy, spec: Spec) -> str | None:
+    """Why an agent cannot play this problem, in its own words; None: it can."""
+    try:
+        policy.hints(spec)
+    except FeelgoodError as error:
+        return str(error)
+    return None
+
+
+def require_playable(policy: Policy, spec: Spec, agent: str, problem: str) -> None:
+    """Refuse, by their names, an agent and a problem that do not go together."""
+    why = refusal(policy, spec)
+    if why is not None:
+        raise FeelgoodError(f"{agent} cannot play {problem}: {why}")
 
 
 AGENTS: Registry[Policy] = Registry("agent", "feelgood.agents")

@@ -7,6 +7,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.knowledge import Knowledge
 
 Likelihood = Literal["squared", "bernoulli"]
 #: A float setting: an array leaf that holds one value, or one per lane in a sweep.
@@ -29,6 +30,10 @@ class Layout(eqx.Module):
     reads_all: bool = eqx.field(static=True, default=False)
     #: Inner steps of a network's chain that one pass of the loop writes out.
     unroll: int = eqx.field(static=True, default=1)
+    #: How the inner steps of a round are carried out: each operation for all chains ("together"),
+    #: or all operations as one program per chain where that can be ("apart"). "interpreted" is
+    #: the latter on any device, slowly.
+    steps: Literal["together", "apart", "interpreted"] = eqx.field(static=True, default="together")
 
 
 class Spec(eqx.Module):
@@ -48,12 +53,25 @@ class Spec(eqx.Module):
     shared: bool = eqx.field(static=True, default=False)
     rewards: Likelihood = eqx.field(static=True, default="squared")
     layout: Layout = eqx.field(static=True, default=Layout())
+    #: What agents are told of the mean rewards, where that makes their exact law computable.
+    known: Knowledge | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
         if self.arms < 2:
             raise FeelgoodError(f"a bandit needs at least 2 arms, got arms={self.arms}.")
         if self.dim < 1:
             raise FeelgoodError(f"a context needs at least 1 dimension, got dim={self.dim}.")
+        if self.known is not None and self.known.arms != self.arms:
+            raise FeelgoodError(
+                f"known is about {self.known.arms} arms and the bandit has {self.arms}: "
+                "tell of all of them."
+            )
+        copies = getattr(self.known, "copies", 1)
+        if copies < 1 or self.dim % copies:
+            raise FeelgoodError(
+                f"known has copies = {copies} and a context {self.dim} dimensions: use a whole "
+                "number that divides them."
+            )
 
     @property
     def lanes(self) -> tuple[int, ...]:

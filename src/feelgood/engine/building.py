@@ -15,7 +15,7 @@ import numpy as np
 from feelgood.core.arguments import parse_name, parse_settings, require_testbed
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.lookup import preset_settings
-from feelgood.core.policy import AGENTS, Policy
+from feelgood.core.policy import AGENTS, Policy, require_playable
 from feelgood.core.settings import own_settings, public
 from feelgood.core.spec import Spec
 from feelgood.core.testbed import TESTBEDS, Testbed
@@ -118,7 +118,7 @@ def resolve_variants(
         kind = tuple(v > 0 if isinstance(v, float) else v for v in settings.values())
         if kind not in seen:
             seen.add(kind)
-            entry.build(one)
+            require_playable(entry.build(one), spec, agent, testbed)
         resolved.append(settings)
     return resolved
 

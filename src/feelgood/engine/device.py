@@ -1,5 +1,6 @@
 """The machine that programs run on. Only the engine asks; everything below it is told."""
 
+import importlib.util
 import math
 import os
 
@@ -17,6 +18,13 @@ VARIABLE = "FEELGOOD_MEMORY"
 def on_accelerator() -> bool:
     """Whether programs run on something else than the CPU."""
     return jax.default_backend() != "cpu"
+
+
+def has_programs() -> bool:
+    """Whether a chain can have a program of its own; see `feelgood.numerics.chain_programs`."""
+    if jax.default_backend() != "gpu" or "cuda" not in jax.devices()[0].client.platform_version:
+        return False
+    return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
 
 
 def usable_cores() -> int:

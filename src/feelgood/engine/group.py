@@ -73,7 +73,7 @@ class GroupRun:
         self.seeds = seed_array(seeds)
         self.chains = max(1, plan.spec.layout.chains)
         self.compile_s = 0.0
-        self._player = Player(plan.spec, plan.needs, plan.repeats_draws)
+        self._player = Player(plan.spec, plan.needs, plan.repeats_draws and plan.one_program)
         #: Rounds of the next call.
         self._count = FIRST_CALL
 
@@ -121,11 +121,12 @@ class GroupRun:
         state = self.policy.reserve(playing.state, self._room(start))
         playing = playing._replace(state=state)
         self._last_block, means = self._block(start)
-        ahead = self._ahead(start)
+        ahead = self._ahead(self._player, start)
         while tally.done < stop:
             count = min(self._count, self.measured.next_after(tally.done, stop) - tally.done)
             offset = tally.done - start
-            program, call = self._call(playing, ahead, Window.of(start, offset, count))
+            window = Window.of(start, offset, count)
+            program, call = self._call(self._player, playing, ahead, window)
             began = time.perf_counter()
             playing, record = program(*call)
             self._take_in(record, means, offset, count)
@@ -153,16 +154,16 @@ class GroupRun:
         return self.plan.room(round_ // self.plan.block * self.plan.block, self.rounds)
 
     def _call(
-        self, playing: Playing, ahead: RoundNoise, window: Window
+        self, player: Player, playing: Playing, ahead: RoundNoise, window: Window
     ) -> tuple[Any, tuple[Any, ...]]:
-        """The program that plays, and what to call it with; `playing` is used up by the call."""
+        """The player's program, and what to call it with; `playing` is used up by the call."""
         call = (playing, self.policy, self._keys, self._last_block, ahead, window)
-        return self._compiled(self._player, *call, donate=(0,)), call
+        return self._compiled(player, *call, donate=(0,)), call
 
-    def _ahead(self, first: int) -> RoundNoise:
-        """The random numbers of a block that can be drawn before it is played."""
-        needs = self.plan.needs
-        if self.plan.repeats_draws:
+    def _ahead(self, player: Player, first: int) -> RoundNoise:
+        """The random numbers of a block that the player wants drawn before it is played."""
+        needs = player.needs
+        if player.repeats_draws:
             needs = needs._replace(draw="key")
         if not any(isinstance(amount, int) and amount for amount in needs):
             return RoundNoise(None, None)
@@ -203,14 +204,15 @@ class GroupRun:
     def _ess(self, playing: Playing) -> Float[np.ndarray, " chains"]:
         """Effective sample size of repeated draws at the end, of each chain's slowest parameter.
 
-        They come from one more round with many draws, of which nothing else is kept. The program
-        that plays can do it; another one would take a quarter of the compile time. `playing` is
-        used up.
+        They come from one more round with many draws, of which nothing else is kept. On a
+        processor the program that plays does it, too; another one would take a quarter of the
+        compile time. `playing` is used up.
         """
         if not self.plan.repeats_draws:
             return np.full(self.chains, np.nan)
         window = Window.of(self.rounds, 0, 1, REPEATED_DRAWS)
-        program, call = self._call(playing, self._ahead(self.rounds), window)
+        player = Player(self.plan.spec, self.plan.needs, repeats_draws=True)
+        program, call = self._call(player, playing, self._ahead(player, self.rounds), window)
         _, record = program(*call)
         by_chain = np.asarray(record.draws, np.float64).reshape(REPEATED_DRAWS, -1, self.chains)
         sizes = effective_sample_size(by_chain.reshape(REPEATED_DRAWS, -1))

@@ -14,7 +14,7 @@ import jax
 from jaxtyping import Array
 
 from feelgood.core.errors import FeelgoodError
-from feelgood.core.policy import Needs, Policy
+from feelgood.core.policy import Needs, Policy, require_playable
 from feelgood.core.spec import Layout, Spec
 from feelgood.core.testbed import Testbed
 from feelgood.engine import device
@@ -58,6 +58,9 @@ class Plan:
     #: for their effective sample size.
     needs: Needs
     repeats_draws: bool
+    #: Whether the program that plays repeats draws, too. Otherwise there is another one for them,
+    #: and rounds have no loop whose length is not known: an accelerator waits for the host at each.
+    one_program: bool
     #: `Hints.layout` of the agent.
     layout_hint: str
 
@@ -74,6 +77,7 @@ def layout_of(chains: int, settings: int) -> Layout:
         settings=settings,
         reads_all=accelerator,
         unroll=ACCELERATOR_UNROLL if accelerator else 1,
+        steps="apart" if device.has_programs() else "together",
     )
 
 
@@ -117,6 +121,7 @@ def make_plan(
 ) -> Plan:
     """The plan for `settings` × `seeds` chains of this agent."""
     spec = testbed.spec
+    require_playable(policy, spec, type(policy).__name__, testbed.name)
     hints = policy.hints(spec)
     size, limit = chain_bytes(policy, spec, rounds), device.memory_limit()
     if device.on_accelerator():
@@ -127,7 +132,7 @@ def make_plan(
     first = groups[0]
     layout = layout_of(first.chains, len(first.settings))
     block = block_length(testbed, len(first.seeds), rounds)
-    grows = hints.grows and layout.reads_all
+    grows = layout.reads_all and policy.hints(laid_out(spec, layout)).grows
     if grows:
         block = min(block, -(-rounds // GROWTH_STEPS))
     return Plan(
@@ -138,6 +143,7 @@ def make_plan(
         room_at_once=not grows,
         needs=policy.needs(spec),
         repeats_draws=draws_parameters(policy, spec) and not hints.exact_draws,
+        one_program=not layout.reads_all,
         layout_hint=hints.layout,
     )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError, shown
-from feelgood.core.policy import AGENTS
+from feelgood.core.policy import AGENTS, require_playable
 from feelgood.core.spec import Spec
 from feelgood.live import bandit_arguments as arguments
 from feelgood.live.bandit_files import read_bandit, saved_bytes, write_bandit
@@ -68,6 +68,7 @@ class Bandit:
         labels, dim = parse_arms(arms), arguments.dimension(features, arm_features)
         spec = Spec(len(labels), dim, arm_features is not None, arguments.likelihood(rewards))
         policy, resolved = entry.build(settings), entry.resolve(settings)
+        require_playable(policy, spec, agent, "in a live bandit")
         seed = arguments.whole("seed", seed, 0, MOST_SEED)
         streams = first_streams(seed, arguments.whole("members", members, 1, MOST_MEMBERS))
         ledger = Ledger(arguments.whole("pending", pending, 1, 10**9))

@@ -37,6 +37,11 @@ def tile(x: Num[Array, "..."], settings: int) -> Num[Array, "..."]:
     return x if settings == 1 else jnp.concatenate([x] * settings, axis=-1)
 
 
+def for_chains(x: Num[Array, "*any seeds"], lanes: tuple[int, ...]) -> Num[Array, "..."]:
+    """The same for every chain, where settings share what their seed has."""
+    return tile(x, lanes[0] // x.shape[-1]) if lanes else x
+
+
 def _draw(key: AnyKey, draw: Callable[[Array], Array]) -> Num[Array, "count *lanes"]:
     if isinstance(key, LaneKeys):
         return tile(_draw(key.keys, draw), key.settings)
@@ -56,6 +61,16 @@ def normal(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
 def uniform(key: AnyKey, count: int) -> Float[Array, "count *lanes"]:
     """`count` uniforms in [0, 1) per chain, as one flat block."""
     return _draw(key, lambda k: jax.random.uniform(k, (count,)))
+
+
+def normal_by_seed(key: AnyKey, count: int) -> Float[Array, "count *seeds"]:
+    """As `normal`, once for all settings that share a seed."""
+    return normal(key.keys if isinstance(key, LaneKeys) else key, count)
+
+
+def uniform_by_seed(key: AnyKey, count: int) -> Float[Array, "count *seeds"]:
+    """As `uniform`, once for all settings that share a seed."""
+    return uniform(key.keys if isinstance(key, LaneKeys) else key, count)
 
 
 def uniform_rows(key: AnyKey, count: int) -> Float[Array, "*lanes count"]:

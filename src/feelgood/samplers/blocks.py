@@ -12,6 +12,7 @@ both are the identity. The law of a kernel is right for any B. Rounding errors i
 a little longer or shorter.
 """
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
@@ -232,12 +233,31 @@ def run_steps(
     """
     moves = steps - kernel.warmup
     shape = chain.theta.shape
-    size = shape[0] * shape[1]
-    lane_shape = shape[2:]
-    normals = lanes.normal(fold_in(key, 0), moves * size)
+    normals = lanes.normal_by_seed(fold_in(key, 0), moves * shape[0] * shape[1])
     draws = kernel.uniforms + target.uniforms
-    uniforms = lanes.uniform(fold_in(key, 1), moves * draws) if draws else None
+    uniforms = lanes.uniform_by_seed(fold_in(key, 1), moves * draws) if draws else None
+    transitions = functools.partial(_transitions, moves=moves, unroll=unroll)
+    return target.carry_out(transitions, chain, kernel, tuning, normals, uniforms)
 
+
+def _transitions(
+    target: Target,
+    chain: Any,
+    kernel: Kernel,
+    tuning: Tuning,
+    normals: Float[Array, "normals *seeds"],
+    uniforms: Float[Array, "uniforms *seeds"] | None,
+    *,
+    moves: int,
+    unroll: int,
+) -> tuple[Any, RoundInfo]:
+    """`run_steps` with these random numbers."""
+    shape = chain.theta.shape
+    size, draws = shape[0] * shape[1], kernel.uniforms + target.uniforms
+    lane_shape = shape[2:]
+    normals = lanes.for_chains(normals, lane_shape)
+    if uniforms is not None:
+        uniforms = lanes.for_chains(uniforms, lane_shape)
     chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
     chain = _warmed_up(kernel, chain, target, tuning)
 

@@ -38,6 +38,17 @@ def best_arm(
     return best, jnp.stack(hits).astype(jnp.float32)
 
 
+def at_first(
+    scores: Float[Array, "arms *any"], best: Float[Array, "*any"], weights: Float[Array, "*any"]
+) -> Float[Array, "arms *any"]:
+    """The weights at the first arm with the largest score, and 0 at the others; written out."""
+    out, left = [], weights
+    for arm in scores[:-1]:
+        out.append(jnp.where(arm == best, left, 0.0))
+        left = jnp.where(arm == best, 0.0, left)
+    return jnp.stack([*out, left])
+
+
 def first_arm(scores: Float[Array, "arms *any"], best: Float[Array, "*any"]) -> Int[Array, "*any"]:
     """The first arm with the largest score; as two simple reductions, which `argmax` is not."""
     arms = jnp.arange(len(scores)).reshape(-1, *[1] * best.ndim)

@@ -15,14 +15,17 @@ from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.chain_programs import Chains, each_chain
+from feelgood.numerics.written_arrays import CannotWriteOut
 from feelgood.targets import arm_jumps, strips
-from feelgood.targets.evaluators import Evaluator, FullPass
+from feelgood.targets.evaluators import Evaluator
 from feelgood.targets.history import Chunk, Rows, contract, played_scores, total_of
 from feelgood.targets.losses import loss, loss_slope
 from feelgood.targets.observations import Data
@@ -32,6 +35,8 @@ from feelgood.targets.target import Evaluation, Force, Target
 
 #: When Hamiltonian trajectories feel the bonus' true force; see `follow_surrogate`.
 TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
+#: Up to so many parameters a chain has a program of its own: each thread keeps all in registers.
+FEW_PARAMETERS = 64
 
 
 class Energy(eqx.Module):
@@ -57,6 +62,15 @@ class Energy(eqx.Module):
     def needs_played(self) -> bool:
         """Whether the features and rewards of the played arms must be kept."""
         return not self.quadratic
+
+    @property
+    def apart(self) -> bool:
+        """Whether each chain can have a program of its own, and the layout asks for it."""
+        spec = self.spec
+        if spec.layout.steps == "together" or not spec.lanes or not self.quadratic:
+            return False
+        few = spec.parameters <= FEW_PARAMETERS
+        return few and (self.bonus is None or self.bonus.alone() is not None)
 
     def curvature(self, stats: Stats) -> Float[Array, "blocks *lanes"]:
         """An upper bound of the largest eigenvalue of the data term's and prior's Hessian.
@@ -154,6 +168,22 @@ class LinearModelTarget(Target):
         forced = (self.data.count < TRUE_FORCE_ROUNDS) | again
         return dataclasses.replace(self, true_force=forced)
 
+    def carry_out(self, steps: Callable[..., Any], chain: Any, *arguments: Any) -> Any:
+        """All operations of a chain's steps as one program, if the layout says so and it can be."""
+        layout, bonus = self.energy.spec.layout, self.energy.bonus
+        if not self.energy.apart:
+            return steps(self, chain, *arguments)
+        energy = dataclasses.replace(self.energy, bonus=None if bonus is None else bonus.alone())
+        every = (dataclasses.replace(self, energy=energy), chain, *arguments)
+        interpreted = layout.steps == "interpreted"
+        try:
+            places = _places(every, layout.chains)
+            after, info = each_chain(steps, every, places, layout.chains, interpreted=interpreted)
+        except CannotWriteOut:
+            return steps(self, chain, *arguments)
+        # What all chains shared is still the same in all.
+        return jax.tree.map(lambda old, new: new if old.ndim else new[0], chain, after), info
+
     def _quadratic_gradient(self, theta: Theta) -> Theta:
         """∇ of ρ‖θ‖², plus η Σ(f − r)² where that is the loss."""
         gradient = 2.0 * self.energy.rho * theta
@@ -194,9 +224,9 @@ class LinearModelTarget(Target):
         assert frozen is not None and bonus is not None and rows is not None
 
         def true(theta: Theta) -> Theta:
-            everything = FullPass(bonus=bonus.bonus, spec=bonus.spec)
             no_uniforms = jnp.zeros((0, *theta.shape[2:]))
-            pull = bonus.bonus.strength * everything.evaluate((), rows, theta, no_uniforms)[1]
+            _, pull, _ = bonus.full().evaluate((), rows, theta, no_uniforms)
+            pull = bonus.bonus.strength * pull
             return self.data_gradient(theta) - pull
 
         def cheap(theta: Theta) -> Theta:
@@ -307,3 +337,19 @@ class LinearModelTarget(Target):
     ) -> Evaluation:
         """L(θ) and ∇L(θ)."""
         return self.with_bonus(theta, memo, uniform, *self._smooth(theta))
+
+
+def _places(arguments: Any, chains: int) -> Any:
+    """Where each array has its chains, or the seeds that they share: last, but for past rounds.
+
+    What has no axes is the same for all.
+    """
+
+    def place(x: Any) -> Any:
+        if isinstance(x, Rows):
+            return x.places()
+        if x.ndim == 0:
+            return Chains()
+        return Chains(-1, period=None if x.shape[-1] == chains else x.shape[-1])
+
+    return jax.tree.map(place, arguments, is_leaf=lambda x: isinstance(x, Rows))

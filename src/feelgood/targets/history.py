@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.chain_programs import Chains
 from feelgood.targets import models
 from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size
@@ -20,6 +21,9 @@ from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_
 #: for products. Around such a call the compiler cannot compile a loop whole (see `core.flags`).
 #: Not more: XLA as in JAX 0.10 errs in differences of such sums over some 100,000 numbers.
 SMALL_PRODUCT = 4096
+#: Up to so many dimensions the scores of past rounds are written out. What is written out is
+#: computed anew for each of its uses, so that more would take ten times as long.
+WRITTEN_OUT_DIMENSIONS = 64
 
 
 class Chunk(NamedTuple):
@@ -114,6 +118,15 @@ class Rows(eqx.Module):
             spec=self.spec,
         )
 
+    def places(self) -> Any:
+        """Where each array has its chains; settings of a sweep share their seed's contexts."""
+        layout = self.spec.layout
+        shared = Chains(-2, period=layout.chains // layout.settings)
+        places = jax.tree.map(lambda x: Chains(-2 if x.ndim else None), self)
+        if self.contexts is None:
+            return places
+        return eqx.tree_at(lambda rows: rows.contexts, places, shared)
+
     def played_features(self) -> Float[Array, "dim ... room"] | None:
         """What the played arms showed."""
         return self.features if self.spec.shared else self.contexts
@@ -181,6 +194,8 @@ def row_scores(
     contexts: Float[Array, "... width"],
 ) -> Float[Array, "arms *lanes width"]:
     """f_θ of every arm in every round of a chunk."""
+    if spec.dim > WRITTEN_OUT_DIMENSIONS:
+        return jnp.sum(theta[..., None] * models.features(spec, contexts), axis=0)
     return models.scores(spec, theta[..., None], contexts)
 
 

@@ -43,6 +43,13 @@ class Target(eqx.Module):
         del step
         return self
 
+    def carry_out(self, steps: Callable[..., Any], chain: Any, *arguments: Any) -> Any:
+        """`steps` of this target, the chain and the arguments: the inner steps of a round.
+
+        A target may play each chain by itself: then it has a program of its own, and no lanes.
+        """
+        return steps(self, chain, *arguments)
+
     def begin(self, memo: Any, theta: Theta) -> Any:
         """A round begins at `theta`."""
         del theta

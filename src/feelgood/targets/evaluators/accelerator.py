@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.targets.bonus import Bonus
 from feelgood.targets.evaluators.full import FullPass
+from feelgood.targets.evaluators.tiles import Tiles
 from feelgood.targets.history import Rows
 from feelgood.targets.sums import Theta, Value
 
@@ -20,6 +21,9 @@ class Columns(FullPass):
     dimensions are written out. The history is taken apart into one array per dimension at the start
     of a round, because slices of it would be copied at every step.
     """
+
+    def alone(self) -> "Tiles":
+        return Tiles(bonus=self.bonus, spec=self.spec)
 
     def begin(self, memo: Any, rows: Rows, theta: Theta) -> tuple[Array, ...]:
         del memo, theta

@@ -23,6 +23,16 @@ class Evaluator(eqx.Module):
         """Uniform random numbers that one evaluation uses."""
         return 0
 
+    def alone(self) -> "Evaluator | None":
+        """The same for a chain that has a program of its own; None: it can have none."""
+        return None
+
+    def full(self) -> "Evaluator":
+        """One that reads every context at every evaluation, and has the memo ()."""
+        from feelgood.targets.evaluators.full import FullPass
+
+        return FullPass(bonus=self.bonus, spec=self.spec)
+
     @abstractmethod
     def init(self) -> Any:
         """The memo before the first round."""

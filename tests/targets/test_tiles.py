@@ -1,0 +1,63 @@
+"""The bonus of a chain that has a program of its own, against the formula in float64."""
+
+import dataclasses
+import itertools
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from grids import covering
+from proofs import levels
+from proofs.energies import ROUNDING, points_for
+from proofs.levels import require
+from proofs.targets import agent, flat, formula_of, learned, problem, quick_jit, unflat
+
+from feelgood import Spec
+from feelgood.numerics.chain_programs import THREADS
+from feelgood.targets.evaluators.tiles import Tiles
+from feelgood.targets.history import Rows
+
+TILE = THREADS.tile
+#: A store whose last tile is moved back, to end with it.
+ROOM = 2 * TILE + 88
+
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hard": ("fglmcts", {"b": 0.5}),
+    "sqrt": ("fglmcts", {"b": 1000.0, "lam_schedule": "sqrt"}),
+    "prior mass": ("fglmcts", {"b": 1.5, "lam_schedule": "prior-mass", "horizon": 30.0}),
+    "smoothed": ("sfglmcts", {"b": 0.5, "s": 2.0}),
+}
+
+
+@quick_jit
+def evaluate(evaluator: Tiles, rows: Rows, theta: Any) -> Any:
+    return evaluator.evaluate((), rows, theta, jnp.zeros((0,)))
+
+
+@pytest.mark.parametrize(
+    ("form", "rounds"), covering(itertools.product(FORMS, (1, TILE, TILE + 1, 2 * TILE, ROOM)))
+)
+def test_tiles_have_the_value_and_the_gradient_of_the_formula(form: str, rounds: int) -> None:
+    name, values = FORMS[form]
+    policy, data = agent(name, lam=0.5, **values), problem(Spec(arms=3, dim=2), rounds)
+    formula = dataclasses.replace(formula_of(policy, data), eta=0.0, rho=0.0)
+    state = learned(policy, data)
+    rows, bonus = state.data.rows, policy.bonus
+    assert rows is not None and bonus is not None
+    # What is behind the last round must not matter.
+    junk = jnp.where(jnp.arange(ROOM) < rounds, 0.0, 7.0)
+    rows = rows.reserve(ROOM)
+    rows = eqx.tree_at(lambda r: r.contexts, rows, rows.contexts[:, :ROOM] + junk)
+    rows = eqx.tree_at(lambda r: (r.arms, r.rewards), rows, (rows.arms[:ROOM], rows.rewards[:ROOM]))
+    checks = []
+    for point in points_for([formula], f"tiles {form} {rounds}", 2):
+        value, gradient, _ = evaluate(
+            Tiles(bonus=bonus, spec=data.spec), rows, unflat(point, data.spec)
+        )
+        size, steep = formula.size(point[None])[0], formula.gradient_size(point[None])[0]
+        got = -float(bonus.strength) * np.asarray(value), -float(bonus.strength) * flat(gradient)
+        checks.append(levels.close("value", got[0], formula.value(point), ROUNDING * size))
+        checks.append(levels.close("gradient", got[1], formula.gradient(point), ROUNDING * steep))
+    require(checks)
