@@ -139,13 +139,18 @@ def _evaluate(evaluator: Evaluator, memo: Any, rows: Rows, theta: Any) -> Any:
     return evaluator.evaluate(memo, rows, theta, jnp.zeros((0,)))
 
 
+@quick_jit
+def _begin(evaluator: Evaluator, memo: Any, rows: Rows, theta: Any) -> Any:
+    return evaluator.begin(memo, rows, theta)
+
+
 def evaluator_checks(
     evaluator: Evaluator, rows: Rows, memo: Any, formula: Formula, points: np.ndarray, label: str
 ) -> tuple[list[Check], Any]:
     """The bonus of one chain at one point after the other, the memo going from each to the next."""
     data = formula.problem
     thetas = [unflat(point, data.spec) for point in points]
-    memo = evaluator.begin(memo, rows, thetas[0])
+    memo = _begin(evaluator, memo, rows, thetas[0])
     got, slopes = [], []
     for theta in thetas:
         value, gradient, memo = _evaluate(evaluator, memo, rows, theta)

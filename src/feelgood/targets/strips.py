@@ -79,9 +79,9 @@ def _of_chain(
                 score = jnp.where(arms == b, _dot(theta[:, b], x), score)
             return score
 
-        score = _kept(i, scores)
+        score = kept(i, scores)
         counted = valid[None] if shared else valid & (arms == blocks[:, None])
-        weights = _kept(i, lambda: jnp.where(counted, slope(score, rewards), 0.0))
+        weights = kept(i, lambda: jnp.where(counted, slope(score, rewards), 0.0))
         products = weights * cut(features)[:, None]
         value, gradient = sums
         value = _folded(value, jnp.where(valid, loss(score, rewards), 0.0))
@@ -121,7 +121,7 @@ def _dot(theta: Float[Array, " dim"], x: list[Float[Array, " strip"]]) -> Float[
     return functools.reduce(jnp.add, sums)
 
 
-def _kept(turn: Int[Array, ""], compute: Callable[[], Array]) -> Array:
+def kept(turn: Int[Array, ""], compute: Callable[[], Array]) -> Array:
     """What a function computes, stored: a loop of one turn.
 
     Otherwise the compiler computes scores anew wherever they are used: for every parameter.

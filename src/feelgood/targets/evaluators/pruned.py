@@ -2,52 +2,78 @@
 
 Finding the best arm of a context is an assignment step as in k-means, and the bounds of Elkan (ICML
 2003) and Hamerly (SDM 2010) carry over. At an *anchor* θ_A every context's lead of the best arm
-over each other arm is known. While every arm's parameters stay within a radius r_a of the anchor,
-a score moves by at most r_a ‖x‖. So a context whose leads exceed (r_best + r_a)‖x‖ cannot change
-its arm: φ is linear in θ there, and the sum over all such *settled* contexts is one inner product.
-Only the others are evaluated. Before every evaluation the radii are checked. When one was left, a
-new anchor is set at the chain's recent mean, with radii that contain θ.
+over each other arm is known. While every arm's parameters are within D times a scale r_a of the
+anchor, a score moves by at most D r_a ‖x‖. So a context cannot change its arm while D is below its
+*level*, the smallest of lead/((r_best + r_a)‖x‖) over the other arms. φ is linear in θ there, and
+the sum over all such *settled* contexts is one inner product.
+
+An anchor sorts the contexts by their levels into classes, and keeps the sums over the first k
+classes for every k. An evaluation finds D, takes the sums of the classes that are settled up to
+D, and reads the other contexts. The result is exact wherever θ is; when to set a new anchor is a
+matter of cost alone.
 """
 
-from collections.abc import Callable
+import functools
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from feelgood.targets.best_arms import best_arm, rows_bonus
+from feelgood.targets.best_arms import first_arm, highest
 from feelgood.targets.bonus import FeelGood
+from feelgood.targets.bonus_strips import bonus_by_strips
 from feelgood.targets.evaluators.evaluator import Evaluator
-from feelgood.targets.history import Rows, contract, row_scores
-from feelgood.targets.room import SMALLEST_ROOM, sizes_up_to, smallest_size
+from feelgood.targets.history import Rows, row_scores
+from feelgood.targets.room import SMALLEST_ROOM
+from feelgood.targets.strips import STRIP, kept
 from feelgood.targets.sums import Theta, Value
 
-#: How many contexts are looked at together when an anchor is set.
-CHUNK = SMALLEST_ROOM
-#: Weight of the newest point in the running mean at which anchors are set.
-RECENT = 1 / 64
-#: An anchor is renewed when its evaluations have read STALE times as many contexts as are stored.
-#: Its radii were too small if it was left before they had read SHORT times as many.
-STALE, SHORT = 64, 16
+#: Levels at which the classes of an anchor end, from the farthest class to the nearest.
+LEVELS = np.geomspace(8.0, 0.5, 24, dtype=np.float32)
+CLASSES = len(LEVELS)
+#: Rounding errors of a distance or of a level are far below this part of it.
+SLACK = 1e-3
+#: Weight of the newest round in running means: of the chain, its scales and the columns read.
+RECENT = 1 / 8
+#: Setting an anchor costs as much as reading so many times the history.
+ANCHOR_COST = 8
 
 
 class Anchored(NamedTuple):
     """The memo of `Pruned`; for one chain."""
 
     anchor: Float[Array, "dim arms"]
-    centre: Float[Array, "dim arms"]
-    radius: Float[Array, " arms"]
-    reach: Float[Array, " arms"]
-    settled: Float[Array, "dim arms"]
-    settled_value: Float[Array, ""]
-    offset: Float[Array, ""]
-    active: Float[Array, "dim room"]
+    #: 1/r_a².
+    precision: Float[Array, " arms"]
+    #: Contexts, those of each class together, the farthest class first; then the latest rounds.
+    contexts: Float[Array, "dim room"]
     #: w_s of those rounds; None where all are 1.
     weights: Float[Array, " room"] | None
     filled: Int[Array, ""]
-    cost: Int[Array, ""]
-    anchors: Int[Array, ""]
+    #: Where the classes begin, and the end of the last.
+    starts: Int[Array, " classes+2"]
+    #: Gradient of Σ w_s φ at the anchor over the first k classes.
+    pulls: Float[Array, "classes+2 dim arms"]
+    #: Σ w_s φ at the anchor over the other ones.
+    values: Float[Array, " classes+1"]
+    #: Running means: where the chain is, and its squared distance from there.
+    centre: Float[Array, "dim arms"]
+    spread: Float[Array, " arms"]
+    #: Running mean of the columns that are read where a round begins.
+    rate: Float[Array, ""]
+    #: Columns read and evaluations made since the anchor was set.
+    read: Float[Array, ""]
+    evaluations: Float[Array, ""]
+
+
+class _Sorting(NamedTuple):
+    """What is sorted so far, and where the next context of each class goes."""
+
+    contexts: Float[Array, "dim room"]
+    weights: Float[Array, " room"] | None
+    free: Int[Array, " classes+1"]
 
 
 class Pruned(Evaluator):
@@ -60,155 +86,171 @@ class Pruned(Evaluator):
         theta = jnp.zeros((self.spec.dim, self.spec.arms))
         per_arm, number = jnp.zeros(self.spec.arms), jnp.zeros(())
         count = jnp.zeros((), jnp.int32)
-        room = 2 * CHUNK  # as `reserve` for the smallest room
         return Anchored(
             anchor=theta,
-            centre=theta,
-            radius=per_arm,
-            reach=per_arm,
-            settled=theta,
-            settled_value=number,
-            offset=number,
-            active=jnp.zeros((self.spec.dim, room)),
-            weights=jnp.zeros(room) if self.bonus.weighs_rounds else None,
+            precision=jnp.full(self.spec.arms, jnp.inf),
+            contexts=jnp.zeros((self.spec.dim, SMALLEST_ROOM)),
+            weights=jnp.zeros(SMALLEST_ROOM) if self.bonus.weighs_rounds else None,
             filled=count,
-            cost=count,
-            anchors=count,
+            starts=jnp.zeros(CLASSES + 2, jnp.int32),
+            pulls=jnp.zeros((CLASSES + 2, *theta.shape)),
+            values=jnp.zeros(CLASSES + 1),
+            centre=theta,
+            spread=per_arm,
+            rate=number,
+            read=number,
+            evaluations=number,
         )
 
     def reserve(self, memo: Anchored, rounds: int) -> Anchored:
-        room = max(rounds, CHUNK) + CHUNK  # setting an anchor writes whole chunks
-        extra = room - memo.active.shape[1]
+        extra = rounds - memo.contexts.shape[1]
         if extra <= 0:
             return memo
         weights = None if memo.weights is None else jnp.pad(memo.weights, (0, extra))
-        return memo._replace(active=jnp.pad(memo.active, ((0, 0), (0, extra))), weights=weights)
+        return memo._replace(contexts=jnp.pad(memo.contexts, ((0, 0), (0, extra))), weights=weights)
 
     def extend(self, memo: Anchored, rows: Rows, context: Float[Array, " dim"]) -> Anchored:
         memo = self.reserve(memo, rows.capacity)  # nothing to do unless the history has grown
-        active, weights = memo.active.at[:, memo.filled].set(context), memo.weights
+        contexts, weights = memo.contexts.at[:, memo.filled].set(context), memo.weights
         if weights is not None:
             newest = self.bonus.weighed(jnp.ones(()), rows.filled - 1)
             weights = weights.at[memo.filled].set(newest)
-        return memo._replace(active=active, weights=weights, filled=memo.filled + 1)
+        return memo._replace(contexts=contexts, weights=weights, filled=memo.filled + 1)
 
     def begin(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
-        del rows, theta
-        return memo._replace(offset=memo.settled_value)
+        away = theta - memo.centre
+        weight = jnp.maximum(RECENT, 1.0 / (1.0 + rows.filled))
+        columns = memo.filled - memo.starts[self._settled(memo, theta)]
+        memo = memo._replace(
+            centre=memo.centre + weight * away,
+            spread=memo.spread + weight * (jnp.sum(away * away, axis=0) - memo.spread),
+            rate=memo.rate + RECENT * (columns - memo.rate),
+        )
+        # An anchor has served when an evaluation costs more than the mean since it was set, with
+        # what setting it cost.
+        spent = ANCHOR_COST * rows.filled + memo.read
+        served = (memo.rate * memo.evaluations > spent) & (rows.filled > 2 * STRIP)
+        # A loop of at most one turn, not a conditional: its carry is updated in place.
+        _, memo = lax.while_loop(
+            lambda carry: carry[0],
+            lambda carry: (jnp.zeros((), bool), self.anchored(carry[1], rows)),
+            (served, memo),
+        )
+        return memo
 
     def most(self, memo: Anchored, rows: Rows) -> Value:
-        return super().most(memo, rows) - memo.offset
+        return super().most(memo, rows) - memo.values[0]
 
     def evaluate(
         self, memo: Anchored, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, Anchored]:
-        del uniform
-        distance = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0))
+        del rows, uniform
+        away, settled = theta - memo.anchor, self._settled(memo, theta)
+        first = lax.dynamic_index_in_dim(memo.starts, settled, keepdims=False)
+        value, gradient = self._read(memo, theta, (first, memo.filled))
+        pulls = lax.dynamic_index_in_dim(memo.pulls, settled, keepdims=False)
+        known = lax.dynamic_index_in_dim(memo.values, settled, keepdims=False)
         memo = memo._replace(
-            centre=memo.centre + RECENT * (theta - memo.centre),
-            reach=jnp.maximum(memo.reach, distance),
-            cost=memo.cost + memo.filled,
+            read=memo.read + (memo.filled - first), evaluations=memo.evaluations + 1.0
         )
-        stale = (memo.cost > STALE * rows.filled) & (rows.filled > CHUNK)
+        return value - known + jnp.sum(away * pulls), gradient + pulls, memo
 
-        def left(memo: Anchored) -> Array:
-            far = jnp.sqrt(jnp.sum((theta - memo.anchor) ** 2, axis=0)) > memo.radius
-            return jnp.any(far) | (stale & (memo.cost > 0))
+    def _settled(self, memo: Anchored, theta: Theta) -> Int[Array, ""]:
+        """How many classes are settled at this point."""
+        away = theta - memo.anchor
+        distance = jnp.max(jnp.sum(away * away, axis=0) * memo.precision)
+        # None if it is not a number, which no level exceeds.
+        return jnp.sum((1.0 + SLACK) * distance < LEVELS * LEVELS)
 
-        def set_anchor(memo: Anchored) -> Anchored:
-            # The compiler must not see that this point is the same in every turn. It would move
-            # what depends on it alone out of the loop, and compute that at every evaluation.
-            here = jnp.where(memo.anchors < 0, memo.anchor, theta)
-            return self._anchor(memo, rows, here)
+    def _read(
+        self, memo: Anchored, theta: Theta, window: tuple[Int[Array, ""], Int[Array, ""]]
+    ) -> tuple[Value, Theta]:
+        """Σ w_s φ and its gradient over some columns."""
+        weigh = None
+        if memo.weights is not None:
+            weigh = functools.partial(
+                lax.dynamic_slice_in_dim, memo.weights, slice_size=STRIP, axis=0
+            )
+        return bonus_by_strips(self.spec, self.bonus, theta, memo.contexts, weigh, window)
 
-        # A loop of at most one turn, not a conditional: its carry is updated in place.
-        memo = lax.while_loop(left, set_anchor, memo)
+    def anchored(self, memo: Anchored, rows: Rows) -> Anchored:
+        """An anchor at the chain's recent mean."""
+        scale = jnp.sqrt(memo.spread)
+        classes = self._classes(memo.centre, scale, rows)
+        memo = self._sorted(memo, rows, classes)._replace(
+            anchor=memo.centre,
+            precision=1.0 / memo.spread,
+            rate=jnp.zeros(()),
+            read=jnp.zeros(()),
+            evaluations=jnp.zeros(()),
+        )
 
-        # One branch per size, each a single pass over so many columns: a loop over chunks costs
-        # more than the arithmetic.
-        sizes = sizes_up_to(memo.active.shape[1])
+        def one(c: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
+            pulls, values = sums
+            window = memo.starts[c], memo.starts[c + 1]
+            value, gradient = self._read(memo, memo.anchor, window)
+            total = lax.dynamic_index_in_dim(pulls, c) + gradient
+            pulls = lax.dynamic_update_index_in_dim(pulls, total, c + 1, 0)
+            return pulls, lax.dynamic_update_index_in_dim(values, value, c, 0)
 
-        def reading(size: int) -> Callable[..., tuple[Value, Theta]]:
-            def read(
-                active: Array, weights: Array | None, filled: Array, theta: Array
-            ) -> tuple[Value, Theta]:
-                counts = (jnp.arange(size) < filled).astype(jnp.float32)
-                if weights is not None:
-                    counts = counts * weights[:size]
-                return rows_bonus(self.spec, self.bonus, theta, active[:, :size], counts)
+        start = jnp.zeros_like(memo.pulls), jnp.zeros_like(memo.values)
+        pulls, values = lax.fori_loop(0, CLASSES + 1, one, start)
+        return memo._replace(pulls=pulls, values=jnp.cumsum(values[::-1])[::-1])
 
-            return read
+    def _classes(
+        self, anchor: Theta, scale: Float[Array, " arms"], rows: Rows
+    ) -> Int[Array, " room"]:
+        """How many of the levels a context does not exceed; of rounds that are not there: any."""
+        contexts = rows.contexts
+        assert contexts is not None
 
-        which = smallest_size(sizes, memo.filled)
-        branches = [reading(size) for size in sizes]
-        value, gradient = lax.switch(which, branches, memo.active, memo.weights, memo.filled, theta)
-        linear = jnp.sum((theta - memo.anchor) * memo.settled)
-        value = value + (memo.settled_value - memo.offset + linear)
-        return value, gradient + memo.settled, memo
-
-    def _anchor(self, memo: Anchored, rows: Rows, theta: Theta) -> Anchored:
-        """Settle what can be settled around the chain's recent mean and collect the rest."""
-        anchor = memo.centre
-        radius = self._radii(memo, rows, theta)
-
-        def one(i: Int[Array, ""], carry: Anchored) -> Anchored:
-            # The last chunk is moved back to stay inside the store; its mask starts where it
-            # should.
-            first = jnp.minimum(i * CHUNK, rows.capacity - CHUNK)
-            chunk = rows.slice(first, CHUNK)
-            fresh = (first + jnp.arange(CHUNK) >= i * CHUNK).astype(jnp.float32)
-            chunk = chunk._replace(valid=chunk.valid * fresh)
-            contexts = chunk.contexts
-            assert contexts is not None
-            scores = row_scores(self.spec, anchor, contexts)
-            best, onehot = best_arm(scores)
-            length = jnp.sqrt(jnp.sum(contexts * contexts, axis=0))
-            own = jnp.sum(onehot * radius[:, None], axis=0)
-            leads = best - scores - (own + radius[:, None]) * length
-            clear = jnp.all((leads > 0) | (onehot > 0), axis=0)
+        def one(i: Int[Array, ""], classes: Array) -> Array:
+            # The last strip is moved back to stay inside the store.
+            first = jnp.minimum(i * STRIP, rows.capacity - STRIP)
+            x = lax.dynamic_slice_in_dim(contexts, first, STRIP, axis=1)
+            scores = kept(i, lambda: row_scores(self.spec, anchor, x))
+            best = kept(i, lambda: highest(scores))
+            winner = kept(i, lambda: first_arm(scores, best))
+            own = kept(i, lambda: scale[winner])
+            length = jnp.sqrt(jnp.sum(x * x, axis=0))
+            others = jnp.arange(self.spec.arms)[:, None] != winner
+            leads = jnp.where(others, (best - scores) / (own + scale[:, None]), jnp.inf)
             # φ must be straight over all values that the best score can take.
-            straight = jnp.abs(self.bonus.b - best) > own * length + self.bonus.bend()
-            settled = (clear & straight).astype(jnp.float32) * chunk.valid
-            active = chunk.valid * (1.0 - settled)
-            settled = self.bonus.weighed(settled, chunk.numbers)
-            pulls = onehot * (self.bonus.slope(best) * settled)
-            # Active columns first; what follows them is overwritten by the next chunk.
-            order = jnp.argsort(-active, stable=True)
+            straight = (jnp.abs(self.bonus.b - best) - self.bonus.bend()) / own
+            level = kept(i, lambda: jnp.minimum(-highest(-leads), straight) / length)
+            rank = jnp.sum(~(level > LEVELS[:, None]), axis=0, dtype=jnp.int32)
+            return lax.dynamic_update_slice_in_dim(classes, rank, first, axis=0)
+
+        blank = jnp.zeros(rows.capacity, jnp.int32)
+        return lax.fori_loop(0, -(-rows.filled // STRIP), one, blank)
+
+    def _sorted(self, memo: Anchored, rows: Rows, classes: Int[Array, " room"]) -> Anchored:
+        """All contexts in the order of their classes."""
+        contexts = rows.contexts
+        assert contexts is not None
+
+        def count(i: Int[Array, ""], counts: Array) -> Array:
+            c = classes[i]
+            return lax.dynamic_update_index_in_dim(counts, counts[c] + 1, c, 0)
+
+        counts = lax.fori_loop(0, rows.filled, count, jnp.zeros(CLASSES + 1, jnp.int32))
+        starts = jnp.concatenate([jnp.zeros(1, jnp.int32), jnp.cumsum(counts)])
+
+        def place(i: Int[Array, ""], carry: _Sorting) -> _Sorting:
+            at = carry.free[classes[i]]
+            x = lax.dynamic_slice_in_dim(contexts, i, 1, axis=1)
             weights = carry.weights
             if weights is not None:
-                own_weights = self.bonus.weighed(jnp.ones(CHUNK), chunk.numbers)[order]
-                weights = lax.dynamic_update_slice_in_dim(weights, own_weights, carry.filled, 0)
-            return carry._replace(
-                settled=carry.settled + contract(pulls, contexts),
-                settled_value=carry.settled_value + jnp.sum(self.bonus.phi(best) * settled),
-                active=lax.dynamic_update_slice_in_dim(
-                    carry.active, contexts[:, order], carry.filled, axis=1
-                ),
+                weight = self.bonus.weighed(jnp.ones(()), i)
+                weights = lax.dynamic_update_index_in_dim(weights, weight, at, 0)
+            return _Sorting(
+                contexts=lax.dynamic_update_slice_in_dim(carry.contexts, x, at, axis=1),
                 weights=weights,
-                filled=carry.filled + jnp.sum(active).astype(jnp.int32),
+                free=lax.dynamic_update_index_in_dim(carry.free, at + 1, classes[i], 0),
             )
 
-        blank = memo._replace(
-            anchor=anchor,
-            radius=radius,
-            reach=jnp.zeros_like(memo.reach),
-            settled=jnp.zeros_like(memo.settled),
-            settled_value=jnp.zeros(()),
-            filled=jnp.zeros((), jnp.int32),
-            cost=jnp.zeros((), jnp.int32),
-            anchors=memo.anchors + 1,
+        unsorted = _Sorting(memo.contexts, memo.weights, starts[:-1])
+        done = lax.fori_loop(0, rows.filled, place, unsorted)
+        return memo._replace(
+            contexts=done.contexts, weights=done.weights, filled=rows.filled, starts=starts
         )
-        return lax.fori_loop(0, -(-rows.filled // CHUNK), one, blank)
-
-    def _radii(self, memo: Anchored, rows: Rows, theta: Theta) -> Float[Array, " arms"]:
-        """How far each arm may go. Only speed depends on it, never the result."""
-        # As far as the chain went from the last anchor and a little more; twice as far if that
-        # anchor did not last long enough to pay for itself.
-        short = memo.cost < SHORT * rows.filled
-        follow = jnp.where(short, 2.0 * jnp.maximum(memo.reach, memo.radius), 1.2 * memo.reach)
-        size = jnp.sqrt(jnp.sum(theta * theta, axis=0))
-        follow = jnp.where(jnp.isfinite(follow) & (follow > 0), follow, 0.05 * size)
-        # The chain itself must be inside.
-        away = jnp.sqrt(jnp.sum((theta - memo.centre) ** 2, axis=0))
-        # A history of one chunk is read whole at no extra cost.
-        return jnp.where(rows.filled <= CHUNK, jnp.inf, jnp.maximum(follow, 1.1 * away))
