@@ -52,10 +52,13 @@ PAPER_AGENTS = tuple(
 
 
 def thompson_settings(
-    kernel: type[Kernel], bonus: type[FeelGood] | None, preconditioned: bool
+    kernel: type[Kernel],
+    bonus: type[FeelGood] | None,
+    preconditioned: bool,
+    policy: type[Thompson] = Thompson,
 ) -> dict[str, Setting]:
     """The settings of an agent made of these parts: those of the parts that it has."""
-    own = settings_of(Thompson)
+    own = settings_of(policy)
     step = kernel.preconditioned_step if preconditioned else None
     default = kernel.default_step if step is None else step
     own["step"] = dataclasses.replace(own["step"], default=default)
@@ -71,17 +74,18 @@ def compose(
     bonus: type[FeelGood] | None,
     preconditioned: bool,
     values: Mapping[str, Any],
+    policy: type[Thompson] = Thompson,
 ) -> Thompson:
     """The agent with these parts and settings."""
 
     def pick(component: type) -> dict[str, Any]:
         return {name: values[name] for name in settings_of(component) if name in values}
 
-    return Thompson(
+    return policy(
         kernel=kernel(**pick(kernel)),
         bonus=None if bonus is None else weighted_bonus(bonus, values),
         preconditioned=preconditioned,
-        **pick(Thompson),
+        **pick(policy),
     )
 
 

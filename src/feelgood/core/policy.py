@@ -156,4 +156,4 @@ class Policy(eqx.Module):
         return Hints()
 
 
-AGENTS: Registry[Policy] = Registry("agent", "feelgood.agents")
+AGENTS: Registry[Policy] = Registry("agent", "feelgood.agents", "feelgood.released")
