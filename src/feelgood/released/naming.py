@@ -1,14 +1,16 @@
 """Names of the agents of the released code: `released-` before that of the right agent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from feelgood.agents.grammar import BONUSES, compose, thompson_settings
+from feelgood.agents.neural import TrainedAgent
 from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import settings_of
 from feelgood.released.thompson import ReleasedThompson
 from feelgood.samplers.blocks import Kernel
+from feelgood.targets.bonus import FeelGood, weighted_bonus
 
 PREFIX = "released-"
 #: The heading over these agents in a listing.
@@ -56,3 +58,17 @@ def register_agent(name: str) -> Callable[[type[Policy]], type[Policy]]:
         return cls
 
     return keep
+
+
+def register_bonus_agent(
+    name: str, agent: type[TrainedAgent], bonus: type[FeelGood] | None, text: str = ""
+) -> None:
+    """The agent `released-NAME`, with a bonus in its loss; `text` says that."""
+    own, more = settings_of(agent), settings_of(bonus) if bonus else {}
+
+    def make(values: Mapping[str, Any]) -> Policy:
+        chosen = {key: values[key] for key in own}
+        return agent(bonus=weighted_bonus(bonus, values) if bonus else None, **chosen)
+
+    doc = (agent.__doc__ or name).strip().splitlines()[0].rstrip(".")
+    add_agents([Entry(f"{PREFIX}{name}", f"{doc}{text}.", {**own, **more}, make)], agent)
