@@ -56,6 +56,8 @@ class PublishedRow:
     remark: str | None
     #: How its network was chosen; None: it is the preset's.
     tuned: str | None = None
+    #: Why nothing can be run for it; None if something can.
+    cannot: str | None = None
 
     @property
     def metric(self) -> str:
@@ -126,6 +128,7 @@ def to_row(number: Published, reading: str = "paper") -> PublishedRow:
             rounds=rounds,
             not_comparable=None,
             remark=run["remark"],
+            cannot=run["cannot"],
         )
     return PublishedRow(
         published=number,
@@ -141,7 +144,9 @@ def to_row(number: Published, reading: str = "paper") -> PublishedRow:
 
 
 def missing(row: PublishedRow) -> str | None:
-    """Why a row cannot be run: its agent or testbed is not registered; None if both are."""
+    """Why a row cannot be run, such as an agent that is not registered; None if it can."""
+    if row.cannot is not None:
+        return row.cannot
     for kind, registry, name in (
         ("testbed", TESTBEDS, row.testbed),
         ("agent", AGENTS, row.agent),

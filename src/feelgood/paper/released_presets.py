@@ -10,6 +10,7 @@ from feelgood.agents import grammar
 from feelgood.core.lookup import PRESETS
 from feelgood.core.spec import Spec
 from feelgood.paper.linear_settings import beta_at, linear_settings
+from feelgood.paper.released_networks import released_network_settings
 from feelgood.released.naming import PREFIX
 
 #: ρ of every agent ("std_prior"), and ε.
@@ -22,8 +23,10 @@ def _released(
     agent: str, testbed: str, spec: Spec, rounds: int, logistic: dict[str, float]
 ) -> dict[str, Any]:
     """Settings at "β = 10³"; those of Langevin agents on logistic bandits are given."""
-    name = agent.removeprefix(PREFIX)
-    parts = grammar.parts_of(name)
+    networks = released_network_settings(agent, testbed, spec, rounds)
+    if networks is not None:
+        return networks
+    parts = grammar.parts_of(agent.removeprefix(PREFIX))
     if parts is None:
         # LinTS begins with V = (ρ/η) I.
         closed = {"alpha": 1.0, "eta": 1.0, "rho": _RHO}

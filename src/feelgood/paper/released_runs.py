@@ -18,6 +18,7 @@ _GIVEN: Mapping[str, Any] = {
     "preset": "released",
     "settings": None,
     "remark": None,
+    "cannot": None,
 }
 
 
