@@ -1,5 +1,6 @@
 """The data sets are those that the released scripts read, as far as our files tell."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from registered import built
@@ -16,7 +17,7 @@ def test_ranks_are_places_among_the_values_of_a_column() -> None:
 
 def contexts(testbed: object, rows: int) -> np.ndarray:
     table = testbed.table  # type: ignore[attr-defined]
-    return np.stack([np.asarray(table.context(np.int32(i))) for i in range(rows)])
+    return np.stack([np.asarray(table.context(jnp.asarray(i))) for i in range(rows)])
 
 
 def test_adult() -> None:
