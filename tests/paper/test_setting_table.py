@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from feelgood.paper import setting_table
-from feelgood.paper.setting_table import FAMILIES, NONE, SettingRow, rows, same, stated
+from feelgood.paper.setting_table import FAMILIES, NONE, SettingRow, same, setting_rows, stated
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = [row for family in FAMILIES for row in rows(family)]
+ALL = [row for family in FAMILIES for row in setting_rows(family)]
 SHOWN = [row for row in ALL if row.setting not in setting_table._OURS]
 
 

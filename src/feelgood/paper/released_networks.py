@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from feelgood.core.spec import Spec
-from feelgood.released.naming import PREFIX
+from feelgood.released.released_names import PREFIX
 
 
 @dataclasses.dataclass(frozen=True)

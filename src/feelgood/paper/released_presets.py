@@ -11,7 +11,7 @@ from feelgood.core.lookup import PRESETS
 from feelgood.core.spec import Spec
 from feelgood.paper.linear_settings import beta_at, linear_settings
 from feelgood.paper.released_networks import released_network_settings
-from feelgood.released.naming import PREFIX
+from feelgood.released.released_names import PREFIX
 
 #: ρ of every agent ("std_prior"), and ε.
 _RHO, _EPSILON = 0.01, 0.01

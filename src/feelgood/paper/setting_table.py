@@ -120,7 +120,7 @@ def why(family: str, agent: str, setting: str) -> str:
     return ""
 
 
-def rows(family: str) -> Iterator[SettingRow]:
+def setting_rows(family: str) -> Iterator[SettingRow]:
     """All settings of all agents that the paper has in this family."""
     for paper, released in _runs(family):
         ours, theirs = _values(paper, family), _values(released, family)
@@ -195,7 +195,7 @@ def page() -> str:
     """docs/presets.md."""
     parts = [_HEAD]
     for family in FAMILIES:
-        own = [row for row in rows(family) if row.setting not in _OURS]
+        own = [row for row in setting_rows(family) if row.setting not in _OURS]
         parts += [f"\n## {family}\n", _grid(own)]
     return "\n".join(parts)
 

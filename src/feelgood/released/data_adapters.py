@@ -14,7 +14,7 @@ from jaxtyping import Int, Num
 
 from feelgood.core.settings import Setting
 from feelgood.data.catalogue import BANDIT_PROBLEMS, Arrays, Labelled, Problem
-from feelgood.released.naming import PREFIX
+from feelgood.released.released_names import PREFIX
 from feelgood.testbeds.classification import Classification
 from feelgood.testbeds.contexts import ContextTable
 from feelgood.testbeds.problems import register_testbed

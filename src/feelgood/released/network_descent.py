@@ -14,7 +14,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
-from feelgood.released.naming import register_agent, register_bonus_agent
+from feelgood.released.released_names import register_agent, register_bonus_agent
 from feelgood.released.stored_batches import stored_batch
 from feelgood.targets.best_arms import best_arm
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood, on_scores

@@ -11,7 +11,7 @@ from feelgood.core.registry import Entry
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
 from feelgood.numerics.keys import AnyKey
-from feelgood.released.naming import PREFIX, add_agents
+from feelgood.released.released_names import PREFIX, add_agents
 from feelgood.released.stored_batches import stored_batch
 from feelgood.samplers.blocks import Tuning
 from feelgood.samplers.lmc import LMC

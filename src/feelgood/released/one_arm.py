@@ -9,7 +9,7 @@ from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.numerics.lanes import Mask
-from feelgood.released.naming import register_agent
+from feelgood.released.released_names import register_agent
 
 
 @register_agent("one-arm")

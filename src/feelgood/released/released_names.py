@@ -8,7 +8,7 @@ from feelgood.agents.neural import TrainedAgent
 from feelgood.core.policy import AGENTS, Policy
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import settings_of
-from feelgood.released.thompson import ReleasedThompson
+from feelgood.released.waiting_thompson import ReleasedThompson
 from feelgood.samplers.blocks import Kernel
 from feelgood.targets.bonus import FeelGood, weighted_bonus
 

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from feelgood.core.settings import setting
-from feelgood.released.naming import register_kernel_agents
+from feelgood.released.released_names import register_kernel_agents
 from feelgood.samplers.blocks import Info, Noise, Tuning, split_uniforms
 from feelgood.samplers.ulmc import ULMC, ULMCChain
 from feelgood.targets.sums import Theta

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from feelgood.core.settings import setting
-from feelgood.released.naming import register_kernel_agents
+from feelgood.released.released_names import register_kernel_agents
 from feelgood.samplers.blocks import Info, Noise, Tuning, split_uniforms, square
 from feelgood.samplers.lmc import langevin
 from feelgood.samplers.svrg import SVRGLMC, SVRGChain

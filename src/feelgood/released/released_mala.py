@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from feelgood.core.settings import setting
-from feelgood.released.naming import register_kernel_agents
+from feelgood.released.released_names import register_kernel_agents
 from feelgood.samplers.blocks import Info, Noise, Tuning, accept, split_uniforms, square
 from feelgood.samplers.lmc import langevin
 from feelgood.samplers.mala import MALA, MALAChain
