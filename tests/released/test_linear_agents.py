@@ -3,6 +3,7 @@
 The transcriptions are of the facts in docs/released.md, on the random numbers that the agent takes.
 """
 
+import itertools
 import math
 from typing import Any
 
@@ -85,8 +86,10 @@ def normals(key: Any, steps: int) -> np.ndarray:
 BONUSES = {"malats": (0.0, None), "fgmalats": (0.4, None), "sfgmalats": (0.4, 10.0)}
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", BONUSES)
+@pytest.mark.parametrize(
+    ("name", "rounds"),
+    slow_but([("malats", 4), ("fgmalats", 4)], itertools.product(BONUSES, (4, 40))),
+)
 def test_mala_as_released(name: str, rounds: int) -> None:
     lam, smooth = BONUSES[name]
     more = {} if lam == 0.0 else {"lam": lam, "b": 0.5}
@@ -210,7 +213,7 @@ SWITCHES = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(["malats", "svrglmcts"], SWITCHES))
+@pytest.mark.parametrize("name", slow_but(["malats"], SWITCHES))
 def test_with_all_switches_off_it_is_the_right_agent(name: str) -> None:
     """Two draws on the same data and the same random numbers; and any switch changes them."""
     data, own = Played(10), {"beta": 2.0, "steps": 12, "step": 0.5}
@@ -272,6 +275,7 @@ def test_tabular_eps_greedy_as_released() -> None:
         state = policy.update(state, nothing, jnp.asarray(3), jnp.asarray(0.5))
 
 
+@pytest.mark.slow
 def test_one_arm_is_what_the_published_wheel_is() -> None:
     """5,000 rounds of one outer arm: (1 − δ²) · ¾ · 0.9 + δ² · 0.05 per round, as published."""
     wheel = {"mu1": 0.15, "mu2": 0.1, "mu3": 1.0}

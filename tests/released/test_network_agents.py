@@ -1,6 +1,7 @@
 """The released agents with networks do what the released code does, written down in NumPy."""
 
 import dataclasses
+import itertools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from grids import slow_but
 
+import feelgood
 from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
@@ -163,7 +165,7 @@ def test_neural_ts_as_released(name: str) -> None:
     np.testing.assert_allclose(state.extra.squares, reg, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["fg-neural-ts", "sfg-neural-ts"])
+@pytest.mark.parametrize("name", slow_but(["fg-neural-ts"], ["fg-neural-ts", "sfg-neural-ts"]))
 def test_the_stop_sees_the_bonus(name: str) -> None:
     """As soon as λ Σ f is above the mean loss, a round makes one step; NeuralTS makes them all."""
     data, lr, reg = Played(8), 0.05, 0.3
@@ -229,8 +231,10 @@ SWITCHES: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("batch", [0, 4])
-@pytest.mark.parametrize("name", slow_but(["neural-lmcts", "fg-neural-ts"], SWITCHES))
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    slow_but([("neural-lmcts", 0), ("fg-neural-ts", 4)], itertools.product(SWITCHES, (0, 4))),
+)
 def test_with_all_switches_off_it_is_the_right_agent(name: str, batch: int) -> None:
     data, own = Played(9), {"batch": batch, "updates": 60, "lr": 0.01}
     if name.endswith("-ts"):
@@ -251,20 +255,17 @@ def test_with_all_switches_off_it_is_the_right_agent(name: str, batch: int) -> N
 
 @pytest.mark.slow
 def test_the_collapse_of_fg_neural_ts() -> None:
-    """Published: mnist 8,960 of 9,000 for FG-NeuralTS, NeuralTS far below; here with fewer rounds.
+    """One arm is played for ever: published 8,960 of 9,000 on mnist, here on small digits.
 
-    The bonus on the played arm, as a sum, makes the first arm look best for ever.
+    Uniform play has a share of 0.9; NeuralTS learns.
     """
-    import feelgood
-
     settings = {"layers": "100", "batch": 0, "updates": 50, "lr": 0.01, "reg": 0.01, "nu": 1e-6}
-    regrets = {}
-    for name, more in (
-        ("released-neural-ts", {}),
-        ("released-fg-neural-ts", {"lam": 1.0, "b": 1.0}),
-    ):
+    shares = {}
+    for name, more in (("neural-ts", {}), ("fg-neural-ts", {"lam": 1.0, "b": 1.0})):
+        agent = f"released-{name}"
         (result,) = feelgood.run(
-            "digits", [name], rounds=400, seeds=3, settings={name: {**settings, **more}}
+            "digits", [agent], rounds=1000, seeds=2, settings={agent: {**settings, **more}}
         )
-        regrets[name] = result.final_regret.mean() / 400
-    assert regrets["released-fg-neural-ts"] > 0.8 > regrets["released-neural-ts"] + 0.05
+        shares[name] = float(result.final_regret.mean()) / 1000
+    assert shares["fg-neural-ts"] > 0.85
+    assert shares["neural-ts"] < 0.75

@@ -141,10 +141,10 @@ def _runs(family: str) -> Iterator[tuple[PublishedRow, PublishedRow]]:
     """For each agent, what both readings run at the paper's main settings."""
     testbed, seen = FAMILIES[family][0], set[str]()
     for number in all_published():
-        paper = to_row(number)
-        if number.testbed == testbed and number.beta != 1 and paper.agent not in seen | {"uniform"}:
-            seen.add(paper.agent)
-            yield paper, to_row(number, "released")
+        if number.testbed != testbed or number.beta == 1 or number.agent in seen | {"uniform"}:
+            continue
+        seen.add(number.agent)
+        yield to_row(number), to_row(number, "released")
 
 
 def _values(row: PublishedRow, family: str) -> dict[str, str]:
