@@ -29,6 +29,7 @@ def test_the_module_is_imported_at_the_first_look(monkeypatch: pytest.MonkeyPatc
 def test_presets_are_those_of_the_paper() -> None:
     assert set(PRESETS) == {
         *("paper", "paper-beta1", "paper-beta1-appendix", "paper-equal-beta", "beta-1"),
+        *("released", "released-beta1", "released-beta1-appendix", "released-equal-beta"),
     }
 
 

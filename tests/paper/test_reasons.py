@@ -51,8 +51,8 @@ def test_every_reason_is_the_first_one_of_some_published_number() -> None:
     ],
 )
 def test_patterns(patterns: dict, fits: dict, fits_not: dict) -> None:
-    assert reasons._holds(patterns, number(**fits))
-    assert not reasons._holds(patterns, number(**fits_not))
+    assert reasons.holds(patterns, number(**fits))
+    assert not reasons.holds(patterns, number(**fits_not))
 
 
 @pytest.mark.parametrize("wrong", [{}, {"agnet": "lmcts"}])

@@ -54,7 +54,7 @@ MALFORMED = {
     "table-unknown": ('table = "mian"', "unknown table 'mian': did you mean 'main'"),
     "table-number": ("table = 3", "key 'table' = 3 is not allowed: use the name of a table"),
     "table-empty": ("table = []", "has no cells"),
-    "table-preset": ('table = "main"\npreset = "paper"', "key 'preset': a table of the paper"),
+    "table-preset": ('table = "main"\npreset = "paper-beta1"', "the paper's tables have no preset"),
     "table-testbed": ('table = "main"\ntestbeds = ["digits"]', "has no testbed 'digits'"),
     "table-settings": (
         'table = "main"\n[agents.lmcts]\nbeta = 3',

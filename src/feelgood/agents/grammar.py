@@ -52,10 +52,13 @@ PAPER_AGENTS = tuple(
 
 
 def thompson_settings(
-    kernel: type[Kernel], bonus: type[FeelGood] | None, preconditioned: bool
+    kernel: type[Kernel],
+    bonus: type[FeelGood] | None,
+    preconditioned: bool,
+    policy: type[Thompson] = Thompson,
 ) -> dict[str, Setting]:
     """The settings of an agent made of these parts: those of the parts that it has."""
-    own = settings_of(Thompson)
+    own = settings_of(policy)
     step = kernel.preconditioned_step if preconditioned else None
     default = kernel.default_step if step is None else step
     own["step"] = dataclasses.replace(own["step"], default=default)
@@ -71,6 +74,7 @@ def compose(
     bonus: type[FeelGood] | None,
     preconditioned: bool,
     values: Mapping[str, Any],
+    policy: type[Thompson] = Thompson,
 ) -> Thompson:
     """The agent with these parts and settings."""
 
@@ -79,11 +83,11 @@ def compose(
 
     inner = kernel(**pick(kernel))
     weighted = None if bonus is None else weighted_bonus(bonus, values)
-    return Thompson(
+    return policy(
         kernel=inner.without_bonus() if weighted is None else inner,
         bonus=weighted,
         preconditioned=preconditioned,
-        **pick(Thompson),
+        **pick(policy),
     )
 
 

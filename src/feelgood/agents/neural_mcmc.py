@@ -138,17 +138,25 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
         replay = state.replay
         law = self.coefficients(state.spec, self.network_scales(state.spec, state.noise))
         tuning = self.tuning(replay.filled, law)
-        target = NetworkTarget(
-            energy=self.energy(state.spec, law),
-            data=Memory(replay),
-            batches=self.batches(fold_in(key, 2), replay, self.updates),
-            size=self.batch,
-        )
+        target = self.target(fold_in(key, 2), state, law)
         chain, info = run_steps(
-            *(key, self.kernel, state.chain, target, tuning, self.updates),
+            *(key, self.kernel, state.chain, target, tuning, self.inner_steps()),
             unroll=state.spec.layout.unroll,
         )
         return dataclasses.replace(state, chain=chain, info=info, step=1.0 * tuning.step)
+
+    def inner_steps(self) -> int:
+        """Inner steps when the network learns."""
+        return self.updates
+
+    def target(self, key: AnyKey, state: NeuralThompsonState, law: Coefficients) -> NetworkTarget:
+        """What the inner steps of a round sample."""
+        return NetworkTarget(
+            energy=self.energy(state.spec, law),
+            data=Memory(state.replay),
+            batches=self.batches(key, state.replay, self.inner_steps()),
+            size=self.batch,
+        )
 
     def choose(
         self,
@@ -186,9 +194,13 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
 # ---- names ----------------------------------------------------------------------------------
 
 
-def neural_settings(kernel: type[Kernel], bonus: type[FeelGood] | None) -> dict[str, Setting]:
+def neural_settings(
+    kernel: type[Kernel],
+    bonus: type[FeelGood] | None,
+    policy: type[NeuralThompson] = NeuralThompson,
+) -> dict[str, Setting]:
     """The settings of an agent made of these parts."""
-    own = settings_of(NeuralThompson)
+    own = settings_of(policy)
     own["lr"] = Setting(**{**vars(own["lr"]), "default": kernel.network_step})
     if kernel.adjusted:
         own["batch"] = Setting(**{**vars(own["batch"]), "default": 0})

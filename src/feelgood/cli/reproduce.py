@@ -46,6 +46,9 @@ TestbedsOption = Annotated[
     list[str] | None, typer.Option(help="Only this testbed, or several: a,b.")
 ]
 AgentsOption = Annotated[list[str] | None, typer.Option(help="Only this agent, or several: a,b.")]
+ReadingOption = Annotated[
+    str, typer.Option("--preset", help="paper: as the text has it; released: as the code did it.")
+]
 KeptStoreOption = Annotated[Path, typer.Option(help="Folder of results; what is there is kept.")]
 ComparisonFormatOption = Annotated[
     str, typer.Option("--format", help="table, markdown, csv or latex.")
@@ -86,6 +89,7 @@ def reproduce_command(
     rounds: PublishedRoundsOption = None,
     testbed: TestbedsOption = None,
     agents: AgentsOption = None,
+    preset: ReadingOption = "paper",
     store: KeptStoreOption = Path("feelgood-results"),
     format_: ComparisonFormatOption = "table",
     out: ComparisonFileOption = None,
@@ -115,9 +119,8 @@ def reproduce_command(
     use_no_accelerator()
     use_data(data)
     assert table is not None, "it was checked"
-    wanted = Wanted(
-        table, rows(table, split_names(testbed), split_names(agents)), seeds, _rounds(rounds)
-    )
+    chosen = rows(table, split_names(testbed), split_names(agents), preset)
+    wanted = Wanted(table, chosen, seeds, _rounds(rounds))
     plan = wanted.plan()
     tuning = wanted.tuning(tune_seeds, _rounds(tune_rounds)) if tune else None
     prepare_output([path for path in (out, page) if path], force)

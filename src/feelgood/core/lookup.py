@@ -1,7 +1,7 @@
 """Functions that an upper room provides to a lower one, by name.
 
-A lower room must not import an upper one. It names the module that registers the functions, and
-that module is imported at the first look.
+A lower room must not import an upper one. It names the modules that register the functions, and
+those are imported at the first look.
 """
 
 import importlib
@@ -15,11 +15,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Lookup(Generic[F]):
-    """Names to functions. `kind` says what they are, `module` is the one that registers them."""
+    """Names to functions. `kind` says what they are, `modules` are those that register them."""
 
-    def __init__(self, kind: str, module: str) -> None:
+    def __init__(self, kind: str, *modules: str) -> None:
         self.kind = kind
-        self._module = module
+        self._modules = modules
         self._functions: dict[str, F] = {}
 
     def register(self, name: str) -> Callable[[F], F]:
@@ -32,7 +32,8 @@ class Lookup(Generic[F]):
         return keep
 
     def __iter__(self) -> Iterator[str]:
-        importlib.import_module(self._module)
+        for module in self._modules:
+            importlib.import_module(module)
         return iter(tuple(self._functions))
 
     def __getitem__(self, name: str) -> F:
@@ -45,7 +46,7 @@ class Lookup(Generic[F]):
 #: Presets: settings of many agents that go together under a name, such as `paper`. A function
 #: makes them from the agent, the testbed, its shape and the rounds.
 PRESETS: Lookup[Callable[[str, str, Spec, int], dict[str, Any]]] = Lookup(
-    "preset", "feelgood.paper.presets"
+    "preset", "feelgood.paper.presets", "feelgood.paper.released_presets"
 )
 
 

@@ -177,4 +177,4 @@ def require_playable(policy: Policy, spec: Spec, agent: str, problem: str) -> No
         raise FeelgoodError(f"{agent} cannot play {problem}: {why}")
 
 
-AGENTS: Registry[Policy] = Registry("agent", "feelgood.agents")
+AGENTS: Registry[Policy] = Registry("agent", "feelgood.agents", "feelgood.released")

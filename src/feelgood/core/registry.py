@@ -73,12 +73,12 @@ class Registry(Generic[T]):
 
     An unknown name gets "did you mean".
 
-    `package` is the package whose modules register things; it is imported at the first look.
+    `packages` are those whose modules register things; they are imported at the first look.
     """
 
-    def __init__(self, kind: str, package: str | None = None) -> None:
+    def __init__(self, kind: str, *packages: str) -> None:
         self.kind = kind
-        self._package = package
+        self._packages = packages
         self._families: dict[str, Family[T]] = {}
         self._digests: dict[str, str | None] = {}
 
@@ -93,7 +93,7 @@ class Registry(Generic[T]):
                     "dots, colons, plus signs and underscores."
                 )
         for name in (family.label, *family.names):
-            owner = self._family_of(name) or self._families.get(name)
+            owner = self._owner(name) or self._families.get(name)
             if owner is not None and not (same and owner is before):
                 raise FeelgoodError(
                     f"the {self.kind} name '{name}' is taken: register under another name."
@@ -131,8 +131,8 @@ class Registry(Generic[T]):
 
     def families(self) -> tuple[Family[T], ...]:
         """All families, in order of registration."""
-        if self._package is not None:
-            importlib.import_module(self._package)
+        for package in self._packages:
+            importlib.import_module(package)
         return tuple(self._families.values())
 
     def names(self, more: bool = False) -> tuple[str, ...]:
@@ -178,4 +178,9 @@ class Registry(Generic[T]):
         return None if family is None else family.parse(name)
 
     def _family_of(self, name: str) -> Family[T] | None:
-        return next((f for f in self.families() if f.parse(name) is not None), None)
+        self.families()  # all of them are there
+        return self._owner(name)
+
+    def _owner(self, name: str) -> Family[T] | None:
+        """Of those that are there so far: while packages are imported, no look imports others."""
+        return next((f for f in self._families.values() if f.parse(name) is not None), None)

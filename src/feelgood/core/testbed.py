@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import equinox as eqx
-from jaxtyping import Array, Float, Int, Key
+from jaxtyping import Array, Float, Int, Key, UInt32
 
 from feelgood.core.registry import Registry
 from feelgood.core.spec import Number, Spec
@@ -43,6 +43,14 @@ class Testbed(eqx.Module):
     def init(self, key: Key[Array, ""]) -> Any:
         """What stays fixed in a run."""
 
+    def begin(self, key: Key[Array, ""], seed: UInt32[Array, ""]) -> Any:
+        """What stays fixed in the run of this seed: by default `init(key)`.
+
+        A testbed whose instances are numbered takes the number from the seed.
+        """
+        del seed
+        return self.init(key)
+
     @abstractmethod
     def context(self, key: Key[Array, ""], state: Any, t: Int[Array, ""]) -> Float[Array, "..."]:
         """The context of round `t`, of shape `spec.context_shape`."""
@@ -74,4 +82,4 @@ class Testbed(eqx.Module):
         return None
 
 
-TESTBEDS: Registry[Testbed] = Registry("testbed", "feelgood.testbeds")
+TESTBEDS: Registry[Testbed] = Registry("testbed", "feelgood.testbeds", "feelgood.released")

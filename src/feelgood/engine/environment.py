@@ -30,12 +30,14 @@ def settle(testbed: Testbed, seeds: UInt32[Array, " seeds"]) -> tuple[Any, Key[A
 
     It is not part of the blocks: fused into them, it would be computed again for every round.
     """
-    return settled(testbed, FirstKeys.of(seeds))
+    return settled(testbed, FirstKeys.of(seeds), seeds)
 
 
-def settled(testbed: Testbed, first: FirstKeys) -> tuple[Any, Key[Array, " seeds"]]:
+def settled(
+    testbed: Testbed, first: FirstKeys, seeds: UInt32[Array, " seeds"]
+) -> tuple[Any, Key[Array, " seeds"]]:
     """The same where the keys are there already."""
-    return jax.vmap(testbed.init)(first.fixed), first.rounds
+    return jax.vmap(testbed.begin)(first.fixed, seeds), first.rounds
 
 
 class BlockMaker(eqx.Module):

@@ -126,7 +126,7 @@ class Beginner(eqx.Module):
             diverged_at=jnp.full(shape, -1, jnp.int32),
             seen=Stats.empty(self.spec) if self.measured else None,
         )
-        return settled(testbed, first), strongly_typed(playing), of_chains(first.agent)
+        return settled(testbed, first, seeds), strongly_typed(playing), of_chains(first.agent)
 
 
 class Player(eqx.Module):

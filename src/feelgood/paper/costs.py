@@ -60,10 +60,11 @@ def estimated_seconds(rows: Sequence[PublishedRow]) -> float | None:
 
 
 def _cost(row: PublishedRow) -> float | None:
-    factor = FACTORS.get(row.testbed, FACTORS.get(row.testbed.split("-")[0]))
+    testbed, agent = (name.removeprefix("released-") for name in (row.testbed, row.agent))
+    factor = FACTORS.get(testbed, FACTORS.get(testbed.split("-")[0]))
     if factor is None:
         return None
-    parts = grammar.parts_of(row.agent)
+    parts = grammar.parts_of(agent)
     if parts is None:
         return CLOSED_FORM * factor
     bonus = "fg" if parts.bonus_name and row.settings.get("lam") != 0 else ""

@@ -187,6 +187,6 @@ def _trained(line: NetworkPreset) -> dict[str, Any]:
         "likelihood": "squared",
         "design": "diagonal",
         "batch": line.batch,
-        "updates": line.updates,
+        "updates": _UPDATES,
         "update_every": 1,
     }

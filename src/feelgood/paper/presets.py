@@ -4,40 +4,13 @@ The paper leaves much unsaid; docs/reproducing.md gives the reading that is used
 a function of (agent, testbed, dimension, rounds); settings that the user gives win over it.
 """
 
-import math
 from typing import Any
 
 from feelgood.agents import grammar
 from feelgood.core.lookup import PRESETS
 from feelgood.core.spec import Spec
+from feelgood.paper.linear_settings import beta_at, linear_settings
 from feelgood.paper.network_presets import network_settings, networks_at_beta_1
-
-
-def _temperature(value: float, spec: Spec, rounds: int) -> float:
-    """β for "1/β = value · d · ln T"."""
-    return 1.0 / (value * spec.parameters * math.log(max(rounds, 2)))
-
-
-def _linear(parts: grammar.Parts, spec: Spec, rounds: int, lam: float) -> dict[str, Any]:
-    """The synthetic experiments at "β = 10³"."""
-    out: dict[str, Any] = {"eta": 1.0, "rho": 0.01, "steps": 25, "likelihood": "squared"}
-    out |= {"lam": lam, "b": 1000.0, "s": 10.0, "lambda_reg": 1.0}
-    out |= {
-        "early": 1,
-        "schedule": "decay",
-        "step": 0.1,
-        "warmup_steps": 20,
-        "batch": 64,
-        "snapshot": 10,
-    }
-    out["start"] = "zero" if parts.preconditioned or parts.kernel_name == "hmc" else "normal"
-    # Most published preconditioned numbers go with a target ten times hotter than their twins'.
-    out["beta"] = _temperature(1e-2 if parts.preconditioned else 1e-3, spec, rounds)
-    if parts.kernel_name == "hmc":
-        out |= {"schedule": "constant", "step": 0.1, "leapfrog": 10, "beta": 1.0}
-    if parts.variant == "u":
-        out |= {"schedule": "constant", "step": 0.01, "gamma": 0.1}
-    return out
 
 
 @PRESETS.register("paper")
@@ -51,7 +24,7 @@ def paper(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     if parts is None:
         return {"alpha": 0.1, "rho": 0.01, "eta": 1.0, "epsilon": 0.01, "decay": "none"}
     damping = parts.variant == "u" or wheel
-    out = _linear(parts, spec, rounds, lam=0.01 if damping else 0.5)
+    out = linear_settings(parts, spec, rounds, lam=0.01 if damping else 0.5)
     if logistic and parts.bonus_name:
         # The text has this η; the step is the one that goes with it in the released settings.
         out["eta"] = 10.0
@@ -93,7 +66,7 @@ def _at_temperature(
     out = paper(agent, testbed, spec, rounds)
     parts = grammar.parts_of(agent)
     if parts is not None and parts.kernel_name != "hmc":
-        out["beta"] = _temperature(value, spec, rounds)
+        out["beta"] = beta_at(value, spec, rounds)
     return out
 
 

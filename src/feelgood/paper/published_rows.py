@@ -16,10 +16,14 @@ from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import TESTBEDS
 from feelgood.paper.published_numbers import Published, all_published
 from feelgood.paper.reasons import reason
+from feelgood.paper.released_runs import released_run
 
 #: Rounds of the paper's runs, where they are not 10,000.
 PAPER_ROUNDS = {"wheel": 5_000, "covertype": 15_000, "cifar10": 25_000}
 USUAL_ROUNDS = 10_000
+
+#: What a published number can be put beside: the paper's text, or its released code.
+READINGS = ("paper", "released")
 
 #: Our names where the paper's are others.
 OUR_NAMES = {"epsgreedy": "epsgreedy-tabular"}
@@ -40,6 +44,8 @@ class PublishedRow:
     """One published number with the run of ours that belongs beside it."""
 
     published: Published
+    testbed: str
+    testbed_settings: Mapping[str, Any]
     agent: str
     preset: str
     settings: Mapping[str, Any]
@@ -50,11 +56,8 @@ class PublishedRow:
     remark: str | None
     #: How its network was chosen; None: it is the preset's.
     tuned: str | None = None
-
-    @property
-    def testbed(self) -> str:
-        """The testbed, ours and the paper's."""
-        return self.published.testbed
+    #: Why nothing can be run for it; None if something can.
+    cannot: str | None = None
 
     @property
     def metric(self) -> str:
@@ -78,13 +81,14 @@ def rows(
     table: str,
     testbeds: Sequence[str] | None = None,
     agents: Sequence[str] | None = None,
+    reading: str = "paper",
 ) -> tuple[PublishedRow, ...]:
     """The rows of a table, or those of some testbeds and agents; an error for unknown names."""
     if table not in TITLES:
         raise FeelgoodError(f"unknown table '{table}': {did_you_mean(table, TITLES)}")
-    chosen = tuple(to_row(p) for p in all_published() if p.table == table)
+    chosen = tuple(to_row(p, reading) for p in all_published() if p.table == table)
     for kind, wanted, known in (
-        ("testbed", testbeds, {r.testbed for r in chosen}),
+        ("testbed", testbeds, {name for r in chosen for name in (r.testbed, r.published.testbed)}),
         ("agent", agents, {name for r in chosen for name in (r.agent, r.published.agent)}),
     ):
         for name in wanted or ():
@@ -95,27 +99,54 @@ def rows(
     return tuple(
         r
         for r in chosen
-        if (not testbeds or r.testbed in testbeds)
+        if (not testbeds or r.testbed in testbeds or r.published.testbed in testbeds)
         and (not agents or r.agent in agents or r.published.agent in agents)
     )
 
 
-def to_row(number: Published) -> PublishedRow:
-    """What to run for a published number, and whether the two can be compared."""
-    settings = {"lam": number.lam, "gamma": number.gamma}
+def to_row(number: Published, reading: str = "paper") -> PublishedRow:
+    """What to run for a published number, and whether the two can be compared.
+
+    With the reading "released" it is what the released code does, and everything is compared.
+    """
+    if reading not in READINGS:
+        raise FeelgoodError(
+            f"the paper's tables have no preset '{reading}': {did_you_mean(reading, READINGS)}"
+        )
+    given = {"lam": number.lam, "gamma": number.gamma}
+    settings = {name: value for name, value in given.items() if value is not None}
+    rounds = PAPER_ROUNDS.get(number.testbed.split("-")[0], USUAL_ROUNDS)
+    if reading == "released":
+        run = released_run(number)
+        return PublishedRow(
+            published=number,
+            testbed=run["problem"],
+            testbed_settings=run["problem_settings"],
+            agent=run["player"],
+            preset=run["preset"],
+            settings=settings if run["settings"] is None else run["settings"],
+            rounds=rounds,
+            not_comparable=None,
+            remark=run["remark"],
+            cannot=run["cannot"],
+        )
     return PublishedRow(
         published=number,
+        testbed=number.testbed,
+        testbed_settings={},
         agent=OUR_NAMES.get(number.agent, number.agent),
         preset=_preset(number),
-        settings={name: value for name, value in settings.items() if value is not None},
-        rounds=PAPER_ROUNDS.get(number.testbed.split("-")[0], USUAL_ROUNDS),
+        settings=settings,
+        rounds=rounds,
         not_comparable=reason("not_comparable", number),
         remark=reason("remark", number),
     )
 
 
 def missing(row: PublishedRow) -> str | None:
-    """Why a row cannot be run: its agent or testbed is not registered; None if both are."""
+    """Why a row cannot be run, such as an agent that is not registered; None if it can."""
+    if row.cannot is not None:
+        return row.cannot
     for kind, registry, name in (
         ("testbed", TESTBEDS, row.testbed),
         ("agent", AGENTS, row.agent),

@@ -18,11 +18,13 @@ from feelgood.paper.published_numbers import Published
 ReasonKind = Literal["not_comparable", "remark"]
 _PATTERNS = ("table", "testbed", "agent")
 _NUMBERS = ("lam", "beta", "gamma")
+#: What a reason may name.
+MATCHED = (*_PATTERNS, *_NUMBERS)
 
 
 def reason(kind: ReasonKind, number: Published) -> str | None:
     """The first reason of this kind that holds for the number; None if there is none."""
-    found = (one["reason"] for one in _all_reasons()[kind] if _holds(one, number))
+    found = (one["reason"] for one in _all_reasons()[kind] if holds(one, number))
     return next(found, None)
 
 
@@ -34,15 +36,15 @@ def _all_reasons() -> dict[str, list[dict[str, Any]]]:
 
 def _checked(one: dict[str, Any]) -> dict[str, Any]:
     """A reason; one that would hold for every number, or names anything else, is refused."""
-    if one.keys() == {"reason"} or not one.keys() <= {"reason", *_PATTERNS, *_NUMBERS}:
+    if one.keys() == {"reason"} or not one.keys() <= {"reason", *MATCHED}:
         raise FeelgoodError(
-            f"reasons.toml has a reason for {', '.join(one)}: use some of "
-            f"{', '.join((*_PATTERNS, *_NUMBERS))}."
+            f"reasons.toml has a reason for {', '.join(one)}: use some of {', '.join(MATCHED)}."
         )
     return one
 
 
-def _holds(one: Mapping[str, Any], number: Published) -> bool:
+def holds(one: Mapping[str, Any], number: Published) -> bool:
+    """Whether a number matches all that this names."""
     fits = all(
         any(fnmatchcase(getattr(number, name), pattern) for pattern in one[name].split())
         for name in _PATTERNS

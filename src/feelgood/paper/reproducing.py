@@ -56,9 +56,10 @@ def cells_of_tables(
     agents: Sequence[str],
     seeds: Seeds | None,
     rounds: int | None,
+    reading: str = "paper",
 ) -> tuple[Cell, ...]:
     """All cells of these tables, or of some of their rows; an error where one cannot be run."""
-    chosen = [row for name in names for row in published_rows(name, testbeds, agents)]
+    chosen = [row for name in names for row in published_rows(name, testbeds, agents, reading)]
     plan = plan_rows(chosen, seeds=seeds, rounds=rounds)
     for cells in plan.cells:
         if isinstance(cells, str):
@@ -80,6 +81,7 @@ def _cells(row: PublishedRow, seeds: Seeds | None, rounds: int | None) -> tuple[
                 preset=row.preset,
                 rounds=rounds or row.rounds,
                 seeds=seeds or row.published.seeds,
+                testbed_settings=row.testbed_settings,
             )
         )
     except FeelgoodError as error:

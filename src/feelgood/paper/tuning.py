@@ -158,10 +158,19 @@ def plan_tuning(
 def _cells(
     row: PublishedRow, layers: str, horizon: int, rounds: int, seeds: Sequence[int]
 ) -> tuple[Cell, ...]:
-    _, spec, _ = outline(row.testbed, {})
+    _, spec, _ = outline(row.testbed, row.testbed_settings)
     values = {**row.settings, "layers": layers}
     (settings,) = resolve_variants(row.agent, values, row.preset, row.testbed, spec, horizon)
-    return tuple(plan_cells(row.testbed, row.agent, settings=settings, rounds=rounds, seeds=seeds))
+    return tuple(
+        plan_cells(
+            row.testbed,
+            row.agent,
+            settings=settings,
+            rounds=rounds,
+            seeds=seeds,
+            testbed_settings=row.testbed_settings,
+        )
+    )
 
 
 def with_choices(

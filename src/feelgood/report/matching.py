@@ -75,6 +75,7 @@ def row_key(row: PublishedRow, rounds: int) -> str | None:
             preset=row.preset,
             rounds=rounds,
             seeds=1,
+            testbed_settings=row.testbed_settings,
         )
     except FeelgoodError:
         return None

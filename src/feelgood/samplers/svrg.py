@@ -67,9 +67,7 @@ class SVRGLMC(Kernel):
         self, noise: Noise, chain: SVRGChain, target: Target, tuning: Tuning
     ) -> tuple[SVRGChain, Info]:
         uniform, target_uniforms = split_uniforms(noise, 1)
-        chain = lax.cond(
-            chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain
-        )
+        chain = self.renewed(chain, target)
         change = target.batch_change(chain.theta, chain.snapshot, uniform[0], self.batch)
         prior = 2.0 * target.energy.rho * (chain.theta - chain.snapshot)
         estimate = chain.snapshot_gradient + change + prior
@@ -79,6 +77,10 @@ class SVRGLMC(Kernel):
         )
         theta = langevin(chain.theta, gradient, noise.normal, tuning)
         return chain._replace(theta=theta, age=chain.age + 1, memo=memo), Info()
+
+    def renewed(self, chain: SVRGChain, target: Target) -> SVRGChain:
+        """With a new snapshot, if it is time to."""
+        return lax.cond(chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain)
 
 
 def _renew(chain: SVRGChain, target: Target) -> SVRGChain:

@@ -23,7 +23,7 @@ from feelgood.stats.summary import OtherSeeds, PerSeed, Summary
 
 #: Values whose difference is this part of the larger one, or less, are equal. Regrets are sums of
 #: float32 numbers; among all kept results, roundings of one run reach 1.4e-7 of it.
-ROUNDING = 1e-6
+SAME_WITHIN = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +105,7 @@ def equal(
 ) -> Bool[np.ndarray, "..."]:
     """Which values are equal up to rounding; an infinite one equals an infinite one only."""
     with np.errstate(invalid="ignore"):
-        close = np.abs(a - b) <= ROUNDING * np.maximum(np.abs(a), np.abs(b))
+        close = np.abs(a - b) <= SAME_WITHIN * np.maximum(np.abs(a), np.abs(b))
     return (a == b) | (close & np.isfinite(a) & np.isfinite(b))
 
 

@@ -90,8 +90,6 @@ class _Content(BaseModel):
                 if not getattr(self, key):
                     raise ValueError(f"key '{key}' is missing: a study needs testbeds and agents")
             return self
-        if self.preset is not None:
-            raise ValueError("key 'preset': a table of the paper has its own: leave it out")
         if self.tune is not None:
             raise ValueError("key 'tune': a table of the paper has its own settings: leave it out")
         for key in ("testbeds", "agents"):
@@ -261,6 +259,7 @@ def _cells_of_tables(content: _Content) -> tuple[Cell, ...]:
         agents=list(content.agents),
         seeds=content.seeds if "seeds" in content.model_fields_set else None,
         rounds=content.rounds,
+        reading=content.preset or "paper",
     )
 
 

@@ -18,11 +18,12 @@ def _plain(number: str) -> str:
 
 
 def register_numbered(
-    prefix: str, field: str, examples: tuple[str, ...]
+    prefix: str, field: str, examples: tuple[str, ...], *, listed: bool = True
 ) -> Callable[[type[Testbed]], type[Testbed]]:
     """Register a testbed class under `prefix-NUMBER`, where the number sets the field `field`.
 
-    A testbed has one name: `linear-020` and `wheel-0.50` are refused.
+    A testbed has one name: `linear-020` and `wheel-0.50` are refused. One that is not `listed` is
+    shown on request only.
     """
     pattern = re.compile(rf"{prefix}-(\d+(?:\.\d+)?)", re.ASCII)
 
@@ -45,7 +46,8 @@ def register_numbered(
 
             return Entry(name, doc, rules, make)
 
-        TESTBEDS.add(Family(f"{prefix}-NUMBER", doc, parse, examples, (), cls))
+        names, more = (examples, ()) if listed else ((), examples)
+        TESTBEDS.add(Family(f"{prefix}-NUMBER", doc, parse, names, more, cls))
         return cls
 
     return decorate

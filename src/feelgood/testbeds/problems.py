@@ -18,8 +18,13 @@ from feelgood.testbeds.payoffs import Payoffs
 _AS_IN_THE_PAPER: dict[str, Any] = {"intercept": False, "notify": None}
 
 
-def register_testbed(problem: Problem, labelled: type[Classification] = Classification) -> None:
-    """Register a problem as a testbed. Its data are read when one is built and not before."""
+def register_testbed(
+    problem: Problem, labelled: type[Classification] = Classification, *, listed: bool = True
+) -> None:
+    """Register a problem as a testbed. Its data are read when one is built and not before.
+
+    One that is not `listed` is shown on request only.
+    """
     horizon = Setting(
         problem.horizon, "usual number of rounds", low=1, high=MAX_HORIZON, static=True
     )
@@ -46,8 +51,9 @@ def register_testbed(problem: Problem, labelled: type[Classification] = Classifi
 
     name, doc = problem.name, problem.doc
     entry: Entry[Testbed] = Entry(name, doc, rules, make, outline)
+    names, more = ((name,), ()) if listed else ((), (name,))
     TESTBEDS.add(
-        Family(name, doc, lambda n: entry if n == name else None, (name,), (), problem.rows)
+        Family(name, doc, lambda n: entry if n == name else None, names, more, problem.rows)
     )
 
 
