@@ -139,8 +139,10 @@ class Bandit:
             for context in rows:
                 player.prepare()
                 arms = player.arms(context, allowed)
-                slot = int(arms if player.chains == 1 else arms[player.noise(player.round)[2]])
-                law = player.law_later(context, allowed, arms) if player.has_law else None
+                slot = int(arms if player.chains == 1 else arms[player.acting()])
+                law = None
+                if player.has_law:
+                    law = player.law_of, player.moment(context, allowed, arms)
                 own = ledger.open(context, slot)
                 player.play()
                 label = state.arms.labels[slot]

@@ -5,7 +5,7 @@ The draw of the next round is made in the call that learns a reward. A draw that
 dropped when another reward comes first, so every draw that is played knows all rewards before it.
 """
 
-import inspect
+import ctypes
 import math
 import threading
 from typing import Any
@@ -20,56 +20,23 @@ from feelgood.engine import compiling
 from feelgood.engine.compiling import compiled, in_own_precision
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import laid_out
-from feelgood.live.calls import Baked, Form, Game, Writer
+from feelgood.live.calls import Baked, Game, Mailbox
+from feelgood.live.program_set import ProgramSet, noise_program, takes_masks
 from feelgood.live.programs import (
     ROUNDS_AHEAD,
     Begin,
     Carried,
-    ChooseStep,
-    DrawStep,
     GrowStep,
-    LawStep,
-    LearnStep,
-    NoiseBlock,
     PackedBegin,
-    ScoresStep,
     changed_leaves,
 )
 from feelgood.live.state_words import Packing
-from feelgood.stats.choice_probabilities import choice_probabilities
 from feelgood.targets.room import SMALLEST_ROOM
 
 _DIVERGED = (
     "the agent's numbers are no longer finite: load an earlier file, or choose settings with "
     "smaller steps."
 )
-
-
-class Programs:
-    """All that is compiled for states of one shape."""
-
-    def __init__(self, game: Game, packing: Packing, changed: tuple[int, ...], masks: bool) -> None:
-        self.packing, hints = packing, game.agent.hints
-        words = jax.ShapeDtypeStruct((packing.offsets[-1],), np.uint32)
-        large = [jax.ShapeDtypeStruct(packing.shapes[i], packing.dtypes[i]) for i in packing.large]
-        request = jax.ShapeDtypeStruct((Form(game).starts[-1],), np.uint32)
-
-        def made(step: Any) -> Any:
-            return compiled(step, words, large, request, effort=compiling.BRIEFLY)[0]
-
-        self.learn = made(LearnStep(game, packing, changed))
-        self.draw = made(DrawStep(game, packing, changed))
-        self.choose = None if hints.linear else made(ChooseStep(game, packing, changed, masks))
-        self.law = self.scores = None
-        if hints.pmf is not None and not game.spec.lanes:
-            self.law = made(LawStep(game, packing, changed, masks))
-        elif hints.scores is not None and not game.spec.lanes:
-            self.scores = made(ScoresStep(game, packing, changed))
-
-
-def takes_masks(agent: Policy) -> bool:
-    """Whether an agent can choose among some of the arms only."""
-    return "allowed" in inspect.signature(agent.choose).parameters
 
 
 class LivePlayer:
@@ -93,36 +60,36 @@ class LivePlayer:
         self.hints = baked.hints
         self.policy = for_lanes(agent, spec, self.hints.layout)
         self.game = Game(baked, spec, self.policy.needs(spec), forgets=keep < 1.0)
-        self.write = Writer(self.game)
         self.linear, self._takes_masks = self.hints.linear, takes_masks(agent)
         self.masks = self.linear or self._takes_masks
         # Plain attributes: those of modules take a microsecond each.
         self.chains, self.shared, self._arm_count = chains, spec.shared, spec.arms
-        self._shape = (spec.dim, spec.blocks * chains)
         self._zeros, self.sums = np.zeros(spec.arms, np.float32), self.hints.sums
-        laws = (self.hints.pmf, self.hints.scores)
-        self.has_law = chains > 1 or any(law is not None for law in laws)
+        self._one_row = chains == 1 and not spec.shared
         self._scores_shape = (spec.arms, *spec.lanes)
         self.streams, self.keep, self.room = streams, np.float32(keep), room
         self._changed = self._find_changed()
-        self._made: dict[int, Programs] = {}
+        self._made: dict[int, ProgramSet] = {}
         self._making = threading.Lock()
-        self._noise_program = compiled(
-            NoiseBlock(self.game.chains, self.game.needs),
-            jax.ShapeDtypeStruct(streams.shape, np.uint32),
-            np.int32(0),
-            effort=compiling.BRIEFLY,
-        )[0]
-        self._noise_first = -ROUNDS_AHEAD
+        self._noise_program = noise_program(self.game, streams)
         self.round, self.version = 0, 0
         self.ready, self.played = False, False
         self.programs = self._programs(room)
+        self.has_law = chains > 1 or self.programs.has_law
+        self._equip()
         if state is None:
             self.words, self.large = self._begun()
         else:
             self._pack(self._with_state(state))
         self._split_large()
         self.grows = self._packing(2 * room) != self.programs.packing
+
+    def _equip(self) -> None:
+        """What no two players may share: requests, noise, and parameters on the host."""
+        self._mail, self._noise_first = Mailbox(self.game), -ROUNDS_AHEAD
+        spec = self.game.spec
+        self._parameters = np.zeros((spec.dim, spec.blocks * self.chains), np.float32)
+        self._parameters_place = self._parameters.ctypes.data
 
     def _find_changed(self) -> tuple[int, ...]:
         keys = jax.eval_shape(self.game.keys, self.streams)
@@ -158,11 +125,11 @@ class LivePlayer:
         pack = compiled(self.programs.packing.pack, carried, effort=compiling.ONCE)[0]
         self.words, self.large = pack(carried)
 
-    def _programs(self, room: int) -> Programs:
+    def _programs(self, room: int) -> ProgramSet:
         with self._making:
             if room not in self._made:
                 self._made = {r: p for r, p in self._made.items() if r >= self.room}
-                self._made[room] = Programs(
+                self._made[room] = ProgramSet(
                     self.game, self._packing(room), self._changed, self._takes_masks
                 )
             return self._made[room]
@@ -177,15 +144,14 @@ class LivePlayer:
         self._pairs = [(place[a], place[b]) for a, b in pairs if a in place]
         if self.linear:
             (leaf,) = jax.tree.leaves(carried.parameters)
-            start = packing.offsets[leaf]
-            self._theta = slice(start, start + packing.size(leaf))
+            self._theta_at = 4 * packing.offsets[leaf]
             self._large_theta = place.get(leaf)
 
     @in_own_precision
     def grow(self) -> None:
         """Twice the room."""
         step = GrowStep(self.programs.packing, self._changed, 2 * self.room)
-        arguments = (self.words, self._current_large())
+        arguments = (self.words, *self._current_large())
         carried = compiled(step, *arguments, effort=compiling.ONCE)[0](*arguments)
         self.room *= 2
         self.programs = self._programs(self.room)
@@ -199,17 +165,19 @@ class LivePlayer:
 
     # ---- one round ----------------------------------------------------------------------
 
-    def noise(self, t: int) -> tuple[Any, Any, Any]:
-        """The normals of round t's two calls, and which chain acts."""
-        i = t - self._noise_first
-        if not 0 <= i < ROUNDS_AHEAD:
-            drawn = self._noise_program(self.streams, np.int32(t))
-            self._noise = tuple(np.asarray(part) for part in drawn)
-            self._noise_first, i = t, 0
-        draw, choose, member = self._noise
-        return draw[i], choose[i], member[i]
+    def _row(self) -> int:
+        """Where the normals of the next round are in the block of many rounds."""
+        row = self.round - self._noise_first
+        if not 0 <= row < ROUNDS_AHEAD:
+            self._noise, members = self._noise_program(self.streams, np.int32(self.round))
+            self._members, self._noise_first, row = np.asarray(members), self.round, 0
+        return row
 
-    def _current_large(self) -> list[Any]:
+    def acting(self) -> int:
+        """Which chain acts in the next round."""
+        return int(self._members[self._row()])
+
+    def _current_large(self) -> Any:
         """The large leaves with which the next program starts."""
         if self.played and self._pairs:
             large = list(self.large)
@@ -218,38 +186,52 @@ class LivePlayer:
             return large
         return self.large
 
+    def _run(self, program: Any, request: Any) -> None:
+        """Move the state by a program; when this returns, nothing reads the request any more."""
+        words, *large = program(self.words, request, self._noise, *self._current_large())
+        if not words.is_ready():
+            words.block_until_ready()
+        self.words, self.large = words, large
+
     def prepare(self) -> None:
         """Have the draw of the next round ready."""
         if not self._changed:
+            self._row()
             self.ready = True
         if not self.ready:
-            noise = self.noise(self.round)
-            request = self.write(None, noise, self.round, played=self.played)
-            self.words, self.large = self.programs.draw(self.words, self._current_large(), request)
+            row = self._row()
+            request = self._mail.write(None, self.round, row, played=self.played)
+            self._run(self.programs.draw, request)
             self.ready, self.played = True, False
             self._read_parameters()
 
     def _read_parameters(self) -> None:
         """The parameters of the draw ahead, for choices on the host."""
-        if self.linear:
-            if self._large_theta is None:
-                drawn = np.asarray(self.words)[self._theta].view(np.float32)
-            else:
-                drawn = np.asarray(self.large[self._large_theta])
-            self._parameters = drawn.reshape(self._shape)
+        if not self.linear:
+            return
+        own = self._parameters
+        if self._large_theta is not None:
+            own.reshape(-1)[:] = np.asarray(self.large[self._large_theta]).reshape(-1)
+        elif self._mail.array is None:
+            numbers = np.asarray(self.words).view(np.float32)
+            own.reshape(-1)[:] = numbers[self._theta_at // 4 :][: own.size]
+        else:
+            place = self.words.unsafe_buffer_pointer() + self._theta_at
+            ctypes.memmove(self._parameters_place, place, own.nbytes)
 
     def arms(self, context: np.ndarray, allowed: np.ndarray | None) -> Any:
         """The arm that each chain plays in the next round, with the draw that is ready."""
         if not self.linear:
-            noise = self.noise(self.round)
-            request = self.write(context, noise, self.round, played=self.played, allowed=allowed)
-            assert self.programs.choose is not None
-            arms = np.asarray(self.programs.choose(self.words, self.large, request))
+            self._mail.allow(allowed)
+            request = self._mail.write(context, self.round, self._row(), played=self.played)
+            choose = self.programs.choose
+            assert choose is not None
+            arms = np.asarray(choose(self.words, request, self._noise, *self.large))
             if not (arms < self._arm_count).all() or (arms < 0).any():
                 raise FeelgoodError(_DIVERGED)
             return arms
         scores = (context.T if self.shared else context).dot(self._parameters)
-        if self.chains > 1 or self.shared:
+        if not self._one_row:
             scores = scores.reshape(self._scores_shape)
         # 0 times what is not finite is not finite.
         if not math.isfinite(scores.dot(self._zeros) if scores.ndim == 1 else scores.sum()):
@@ -263,17 +245,9 @@ class LivePlayer:
         """One observed reward; with the draw of the next round."""
         if self.grows and self.version >= self.room:
             self.grow()
-        noise = self.noise(self.round)
-        request = self.write(
-            context,
-            noise,
-            self.round,
-            arm=arm,
-            reward=reward,
-            played=self.played,
-            draws=draws,
-        )
-        self.words, self.large = self.programs.learn(self.words, self._current_large(), request)
+        row = self._row()
+        request = self._mail.write(context, self.round, row, arm, reward, self.played, draws)
+        self._run(self.programs.learn, request)
         self.version += 1
         self.ready, self.played = draws, False
         if draws:
@@ -296,42 +270,29 @@ class LivePlayer:
 
     def law(self, context: np.ndarray, allowed: np.ndarray | None) -> np.ndarray | None:
         """The probability of each arm that may be played next, where there is a rule for it."""
-        arms = None
-        if self.programs.law is None and self.has_law:
-            self.prepare()
-        if self.chains > 1:
-            arms = self.arms(context, allowed)
-        later = self.law_later(context, allowed, arms)
-        return None if later is None else later()
-
-    def law_later(self, context: np.ndarray, allowed: np.ndarray | None, arms: Any) -> Any:
-        """What computes that from the state as it is now; None: there is no rule.
-
-        `arms` are those that the chains have chosen.
-        """
-        offered = slice(None) if allowed is None else allowed
-        if self.chains > 1:
-            return lambda: (np.bincount(arms, minlength=self._arm_count) / self.chains)[offered]
-        rule: Any = self.programs.law
-        scores = self.programs.scores
-        if rule is None and scores is None:
+        if not self.has_law:
             return None
-        words, large, played, round = self.words, self._current_large(), self.played, self.round
+        self.prepare()
+        arms = self.arms(context, allowed) if self.chains > 1 else None
+        return self.law_of(self.moment(context, allowed, arms))
 
-        def law() -> np.ndarray:
-            request = self.write(context, (0.0, 0.0), round, played=played, allowed=allowed)
-            if scores is None:
-                return np.asarray(rule(words, large, request), np.float64)[offered]
-            told = jax.tree.map(np.asarray, scores(words, large, request))
-            return choice_probabilities(told, allowed).pmf[offered]
+    def moment(self, context: np.ndarray, allowed: np.ndarray | None, arms: Any) -> tuple[Any, ...]:
+        """What the law of a decision follows from, with a draw ready; `arms` are the chains'."""
+        return self.programs, self.words, self.large, context, allowed, arms
 
-        return law
+    def law_of(self, moment: tuple[Any, ...]) -> np.ndarray:
+        """The probabilities of each arm at that moment, which may be long ago."""
+        programs, words, large, context, allowed, arms = moment
+        if self.chains == 1:
+            return programs.law(words, large, context, allowed)
+        shares = np.bincount(arms, minlength=self._arm_count) / self.chains
+        return shares if allowed is None else shares[allowed]
 
     def carried(self) -> Carried:
         """All that is carried, on the host; a draw that was played is the state."""
         packing = self.programs.packing
-        unpack = compiled(packing.unpack, self.words, self._current_large(), effort=compiling.ONCE)
-        carried = unpack[0](self.words, self._current_large())
+        arguments = (self.words, list(self._current_large()))
+        carried = compiled(packing.unpack, *arguments, effort=compiling.ONCE)[0](*arguments)
         if self.played:
             leaves, tree = jax.tree.flatten(carried.state)
             for i, drawn in zip(self._changed, carried.ahead, strict=True):
@@ -343,8 +304,8 @@ class LivePlayer:
         """Another player with this state and streams of its own."""
         copy = object.__new__(LivePlayer)
         copy.__dict__.update(self.__dict__)
-        copy.large = list(self.large)
-        copy.streams, copy._noise_first = streams, -ROUNDS_AHEAD
+        copy.large, copy.streams = list(self.large), streams
+        copy._equip()
         copy.set_streams()
         return copy
 
@@ -361,8 +322,9 @@ class LivePlayer:
         context = np.zeros(self.game.spec.context_shape, np.float32)
         self.arms(context, None)
         self.law(context, None)
-        request = self.write(context, self.noise(0), 0, played=False)
-        self.programs.learn(self.words, self._current_large(), request)
+        request = self._mail.write(context, 0, self._row())
+        arguments = (self.words, request, self._noise, *self._current_large())
+        jax.block_until_ready(self.programs.learn(*arguments))
 
     def is_made_ahead(self) -> bool:
         """Whether the programs for twice the room are there."""

@@ -57,7 +57,7 @@ class LiveState:
         """The reward of a waiting decision."""
         pending = self.ledger.waiting[own]
         self.observed(pending.context, pending.slot, reward, weight, draws)
-        self.ledger.close((own,), REWARDED)
+        self.ledger.close(own, REWARDED)
 
     def observed(
         self, context: np.ndarray, slot: int, reward: float, weight: float, draws: bool = True
@@ -88,7 +88,8 @@ class LiveState:
 
     def expired(self, ids: Any) -> None:
         """Decisions that will have no reward."""
-        self.ledger.close(dict.fromkeys(ids), EXPIRED)
+        for own in dict.fromkeys(ids):
+            self.ledger.close(own, EXPIRED)
 
     def add_arm(self, label: Label) -> None:
         """One more arm; its programs are compiled."""

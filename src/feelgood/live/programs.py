@@ -5,7 +5,7 @@ Programs are modules: equal ones share what is compiled.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -31,6 +31,7 @@ _MEMBER = 2
 
 StateWords = UInt32[Array, " words"]
 RequestWords = UInt32[Array, " request"]
+NoiseRows = Float[Array, "rounds normals"]
 LargeLeaves = list[Array]
 
 
@@ -115,14 +116,14 @@ class PackedBegin(eqx.Module):
 
 
 class NoiseBlock(eqx.Module):
-    """The random numbers of some rounds: those of `draw` and `choose`, and who acts."""
+    """The random numbers of some rounds: a row for `draw` and `choose` each, and who acts."""
 
     chains: int = eqx.field(static=True)
     needs: Needs = eqx.field(static=True)
 
     def __call__(
         self, streams: UInt32[Array, "chains 2"], first: Int[Array, ""]
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array]:
         keys = jax.random.wrap_key_data(streams, impl=THREEFRY)
         noise = noise_ahead(keys, self.needs, first, ROUNDS_AHEAD)
 
@@ -132,7 +133,7 @@ class NoiseBlock(eqx.Module):
         rounds = fold_all(keys[:1], first + 1 + jnp.arange(ROUNDS_AHEAD))[0]
         choosing = jax.vmap(lambda key: fold_in(key, _MEMBER))(rounds)
         member = jax.vmap(lambda key: jax.random.randint(key, (), 0, self.chains))(choosing)
-        return flat(noise.draw), flat(noise.choose), member
+        return jnp.concatenate([flat(noise.draw), flat(noise.choose)], axis=1), member
 
 
 def _rows(numbers: Array) -> Array:
@@ -140,7 +141,11 @@ def _rows(numbers: Array) -> Array:
 
 
 class Step(eqx.Module):
-    """What the programs of one shape share."""
+    """What the programs of one shape share.
+
+    A program takes the state's words, the request, the block of normals and the large leaves. They
+    are flat, because every container costs time in every call.
+    """
 
     game: Game
     packing: Packing = eqx.field(static=True)
@@ -156,10 +161,11 @@ class Step(eqx.Module):
             leaves[i] = _select(request.played, drawn, leaves[i]) if small else leaves[i]
         return carried._replace(state=jax.tree.unflatten(tree, leaves))
 
-    def noise(self, carried: Carried, request: Request) -> RoundNoise:
+    def noise(self, carried: Carried, request: Request, block: NoiseRows) -> RoundNoise:
         """The random numbers of the request's round."""
         needs, keys = self.game.needs, self.game.keys(carried.streams)
-        noise = completed(request.noise, needs, keys, request.round)
+        ahead = Form(self.game).noise(block, request.row)
+        noise = completed(ahead, needs, keys, request.round)
         return RoundNoise(
             noise.draw if needs.draw else None, noise.choose if needs.choose else None
         )
@@ -171,12 +177,12 @@ class Step(eqx.Module):
             leaves[i] = drawn
         return jax.tree.unflatten(tree, leaves)
 
-    def with_draw(self, carried: Carried, request: Request) -> Carried:
+    def with_draw(self, carried: Carried, request: Request, block: NoiseRows) -> Carried:
         """With the draw of the request's round, where one is asked for."""
         policy = carried.policy
 
         def draw(state: Any) -> tuple[list[Array], Any]:
-            drawn = policy.draw(self.noise(carried, request).draw, state)
+            drawn = policy.draw(self.noise(carried, request, block).draw, state)
             leaves = jax.tree.leaves(drawn)
             return [leaves[i] for i in self.changed], policy.report(drawn).parameters
 
@@ -203,46 +209,49 @@ def _select(first: Array, yes: Array, no: Array) -> Array:
 
 
 def in_one_piece(
-    step: Callable[..., Any], words: StateWords, large: LargeLeaves, request: RequestWords
-) -> tuple[StateWords, LargeLeaves]:
+    step: Callable[..., Any], words: StateWords, request: RequestWords, large: LargeLeaves
+) -> tuple[Array, ...]:
     """`step` of these, as a loop of one turn: XLA compiles small loops whole.
 
     How many turns there are the compiler must not know, and the request changes with every turn:
     else what depends on it alone would be computed before the loop.
     """
 
-    def turn(_: Array, carry: tuple[Array, LargeLeaves, Array]) -> Any:
-        return *step(*carry), carry[2] + jnp.uint32(1)
+    def turn(_: Array, carry: tuple[Array, Array, LargeLeaves]) -> Any:
+        words, request, large = carry
+        words, large = step(words, request, large)
+        return words, request + jnp.uint32(1), large
 
-    return lax.fori_loop(0, turns(request), turn, (words, large, request))[:2]
+    words, _, large = lax.fori_loop(0, turns(request), turn, (words, request, large))
+    return words, *large
 
 
 class DrawStep(Step):
     """A draw for the round of the request."""
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
-    ) -> tuple[StateWords, LargeLeaves]:
-        def draw(words: Array, large: LargeLeaves, request: Array) -> tuple[Array, LargeLeaves]:
+        self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
+    ) -> tuple[Array, ...]:
+        def draw(words: Array, request: Array, large: LargeLeaves) -> tuple[Array, LargeLeaves]:
             asked = Form(self.game).read(request)
             carried = self.read(words, large, asked)
-            return self.write(words, self.with_draw(carried, asked))
+            return self.write(words, self.with_draw(carried, asked, block))
 
-        return in_one_piece(draw, words, large, request)
+        return in_one_piece(draw, words, request, list(large))
 
 
 class LearnStep(Step):
     """One observed reward, and a draw for the round of the request."""
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
-    ) -> tuple[StateWords, LargeLeaves]:
-        def learn(words: Array, large: LargeLeaves, request: Array) -> tuple[Array, LargeLeaves]:
+        self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
+    ) -> tuple[Array, ...]:
+        def learn(words: Array, request: Array, large: LargeLeaves) -> tuple[Array, LargeLeaves]:
             asked = Form(self.game).read(request)
             carried = self.updated(self.read(words, large, asked), asked)
-            return self.write(words, self.with_draw(carried, asked))
+            return self.write(words, self.with_draw(carried, asked, block))
 
-        return in_one_piece(learn, words, large, request)
+        return in_one_piece(learn, words, request, list(large))
 
     def updated(self, carried: Carried, asked: Request) -> Carried:
         """With the request's reward learned."""
@@ -262,11 +271,11 @@ class ChooseStep(Step):
     masks: bool = eqx.field(static=True)
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
+        self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
     ) -> Int[Array, "*lanes"]:
         asked, spec = Form(self.game).read(request), self.game.spec
         carried = self.packing.unpack(words, large)
-        state, noise = self.drawn_state(carried), self.noise(carried, asked)
+        state, noise = self.drawn_state(carried), self.noise(carried, asked, block)
         context = per_chain(spec, asked.context)
         given = {"allowed": per_chain(spec, asked.allowed) > 0.0} if self.masks else {}
         return carried.policy.choose(noise.choose, state, context, **given)
@@ -278,10 +287,10 @@ class LawStep(Step):
     masks: bool = eqx.field(static=True)
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
+        self, words: StateWords, request: RequestWords, *large: Array
     ) -> Float[Array, " arms"]:
         asked = Form(self.game).read(request)
-        carried = self.read(words, large, asked)
+        carried = self.read(words, list(large), asked)
         pmf = self.game.agent.hints.pmf
         assert pmf is not None
         given = {"allowed": asked.allowed > 0.0} if self.masks else {}
@@ -291,7 +300,7 @@ class LawStep(Step):
 class ScoresStep(Step):
     """The law of the scores whose largest is played, after the draw ahead."""
 
-    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> ScoreLaw:
+    def __call__(self, words: StateWords, request: RequestWords, *large: Array) -> ScoreLaw:
         scores = self.game.agent.hints.scores
         assert scores is not None
         state = self.drawn_state(self.packing.unpack(words, large))
@@ -305,7 +314,7 @@ class GrowStep(eqx.Module):
     changed: tuple[int, ...] = eqx.field(static=True)
     room: int = eqx.field(static=True)
 
-    def __call__(self, words: StateWords, large: Sequence[Array]) -> Carried:
+    def __call__(self, words: StateWords, *large: Array) -> Carried:
         carried = self.packing.unpack(words, large)
         leaves, tree = jax.tree.flatten(carried.state)
         for i, drawn in zip(self.changed, carried.ahead, strict=True):

@@ -188,6 +188,8 @@ class Contexts:
 
 def parse_reward(reward: Any, bernoulli: bool) -> float:
     """A reward, checked."""
+    if type(reward) is float and not bernoulli and -LARGEST_NUMBER <= reward <= LARGEST_NUMBER:
+        return reward
     number = _number("reward", reward)
     if bernoulli and not 0.0 <= number <= 1.0:
         raise FeelgoodError(

@@ -1,0 +1,82 @@
+"""All that is compiled for a live bandit's states of one shape."""
+
+import inspect
+from typing import Any
+
+import jax
+import numpy as np
+
+from feelgood.core.policy import Policy
+from feelgood.engine import compiling
+from feelgood.engine.compiling import compiled
+from feelgood.live.calls import Form, Game
+from feelgood.live.programs import (
+    ROUNDS_AHEAD,
+    ChooseStep,
+    DrawStep,
+    LawStep,
+    LearnStep,
+    NoiseBlock,
+    ScoresStep,
+)
+from feelgood.live.state_words import Packing
+from feelgood.stats.choice_probabilities import choice_probabilities
+
+
+class ProgramSet:
+    """The programs for states of one shape."""
+
+    def __init__(self, game: Game, packing: Packing, changed: tuple[int, ...], masks: bool) -> None:
+        self.packing, self._game, hints = packing, game, game.agent.hints
+        words = jax.ShapeDtypeStruct((packing.offsets[-1],), np.uint32)
+        large = [jax.ShapeDtypeStruct(packing.shapes[i], packing.dtypes[i]) for i in packing.large]
+        request = jax.ShapeDtypeStruct((Form(game).starts[-1],), np.uint32)
+        noise = jax.ShapeDtypeStruct((ROUNDS_AHEAD, game.chains * sum(game.amounts)), np.float32)
+
+        def made(step: Any, *given: Any) -> Any:
+            return compiled(step, words, request, *given, *large, effort=compiling.BRIEFLY)[0]
+
+        self.learn = made(LearnStep(game, packing, changed), noise)
+        self.draw = made(DrawStep(game, packing, changed), noise)
+        self.choose = None
+        if not hints.linear:
+            self.choose = made(ChooseStep(game, packing, changed, masks), noise)
+        self._rule = self._scores = None
+        if hints.pmf is not None and not game.spec.lanes:
+            self._rule = made(LawStep(game, packing, changed, masks))
+        elif hints.scores is not None and not game.spec.lanes:
+            self._scores = made(ScoresStep(game, packing, changed))
+
+    @property
+    def has_law(self) -> bool:
+        """Whether there is a rule for the probability of each arm."""
+        return self._rule is not None or self._scores is not None
+
+    def law(
+        self, words: Any, large: Any, context: np.ndarray, allowed: np.ndarray | None
+    ) -> np.ndarray:
+        """The probability of each arm that may be played, of a state with a draw ready.
+
+        It may be asked for at any later time and by any thread.
+        """
+        request = Form(self._game).request(context, allowed)
+        offered = slice(None) if allowed is None else allowed
+        if self._rule is not None:
+            return np.asarray(self._rule(words, request, *large), np.float64)[offered]
+        assert self._scores is not None
+        told = jax.tree.map(np.asarray, self._scores(words, request, *large))
+        return choice_probabilities(told, allowed).pmf[offered]
+
+
+def noise_program(game: Game, streams: np.ndarray) -> Any:
+    """What draws the random numbers of some rounds."""
+    block = NoiseBlock(game.chains, game.needs)
+    first = np.int32(0)
+    return compiled(
+        block, jax.ShapeDtypeStruct(streams.shape, np.uint32), first, effort=compiling.BRIEFLY
+    )[0]
+
+
+def takes_masks(agent: Policy) -> bool:
+    """Whether an agent can choose among some of the arms only."""
+    return "allowed" in inspect.signature(agent.choose).parameters
