@@ -4,8 +4,8 @@
     python bench/latency.py --peer-python P      # with pymab and Vowpal Wabbit, of another Python
 
 5 arms, contexts of 20 features. Every contender is a process of its own, pinned to the same core;
-they take short turns, so that a machine that is slow for a while is slow for all of them. Figures are
-percentiles over all turns. What is timed is in bench/README.md.
+they take short turns, so that a machine that is slow for a while is slow for all of them. Figures
+are percentiles over all turns. What is timed is in bench/README.md.
 """
 
 import argparse

@@ -219,7 +219,7 @@ def test_a_state_that_cannot_be_saved_anew_loses_nothing(
     monkeypatch.setattr(journal, "_LONG", -(10**9))  # it is always time to save anew
     bandit = feelgood.Bandit("lints", ["a", "b", "c"], 2, journal=folder)
     with monkeypatch.context() as patch:
-        patch.setattr("feelgood.live.bandit.write_bandit", full)
+        patch.setattr("feelgood.live.recording.write_bandit", full)
         for x in X[:3]:
             bandit.learn(x, "a", 1.0)
         assert len(list(folder.glob("records-*"))) == 1
@@ -227,7 +227,7 @@ def test_a_state_that_cannot_be_saved_anew_loses_nothing(
     with feelgood.Bandit.load(folder, exact=True) as again:
         assert again.version == 3
         with monkeypatch.context() as patch:
-            patch.setattr("feelgood.live.bandit.write_bandit", full)
+            patch.setattr("feelgood.live.recording.write_bandit", full)
             with pytest.raises(FeelgoodError, match="no space"):
                 again.add_arm("d")
         with pytest.raises(FeelgoodError, match="was closed"):

@@ -1,6 +1,5 @@
 """The bandit that a service asks."""
 
-import contextlib
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,13 +12,15 @@ from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.live import bandit_arguments as arguments
-from feelgood.live.bandit_files import read_bandit, saved_bytes, write_bandit
+from feelgood.live.bandit_files import read_bandit, write_bandit
 from feelgood.live.decisions import Decision, Ledger
-from feelgood.live.journal import STATE, Journal, read_records
+from feelgood.live.journal import STATE, Journal, Record, read_records
 from feelgood.live.live_player import LivePlayer, run_in_callers_thread
 from feelgood.live.live_state import LiveState, restored
+from feelgood.live.recording import Recorder
 from feelgood.live.requests import ArmTable, Label, parse_arms, parse_reward, parse_weight
 from feelgood.live.streams_of import first_streams
+from feelgood.logs.event_log import EventLog
 
 MOST_MEMBERS, MOST_SEED = 4096, 2**32 - 1
 
@@ -42,7 +43,8 @@ class Bandit:
     `journal` is a folder in which every decision and reward is on disk before the call returns.
     `Bandit.load` of that folder goes on after a kill with all of them. With `fsync="batched"` the
     system may keep the latest tenth of a second in memory: a kill of the process still loses
-    nothing, but a power failure may.
+    nothing, but a power failure may. `log` is a file to which decisions, their probabilities and
+    rewards are added for `feelgood evaluate` and `feelgood report`, or an `EventLog`.
 
     All methods may be called by several threads. An error changes nothing.
     """
@@ -62,6 +64,7 @@ class Bandit:
         pending: int | Any = 100_000,
         journal: str | Path | None = None,
         fsync: str | Any = "always",
+        log: EventLog | str | Path | None = None,
     ) -> None:
         run_in_callers_thread()
         entry = AGENTS[agent]
@@ -81,15 +84,17 @@ class Bandit:
         if folder is not None and (folder / STATE).exists():
             raise FeelgoodError(f"there is a journal in {folder} already: use Bandit.load.")
         own = None if folder is None else Journal(folder, fsync)
-        player = LivePlayer(policy, spec, streams, keep=keep)
-        player.warm_up()
-        self._open(LiveState(agent, resolved, spec, ArmTable(labels), ledger, player), own)
+        with Recorder.opened(own, log) as recorder:
+            player = LivePlayer(policy, spec, streams, keep=keep)
+            player.warm_up()
+            state = LiveState(agent, resolved, spec, ArmTable(labels), ledger, player)
+            if recorder is not None:
+                recorder.begin(state)
+        self._open(state, recorder)
 
-    def _open(self, state: LiveState, journal: Journal | None, learns: bool = True) -> None:
-        self._state, self._journal, self._learns = state, journal, learns
+    def _open(self, state: LiveState, recorder: Recorder | None, learns: bool = True) -> None:
+        self._state, self._recorder, self._learns = state, recorder, learns
         self._lock, self._closed = threading.RLock(), False
-        if journal is not None:
-            self._compact()
 
     # ---- decide -------------------------------------------------------------------------
 
@@ -131,26 +136,18 @@ class Bandit:
 
     def _decide(self, rows: Sequence[np.ndarray], mask: Any) -> list[Decision]:
         allowed, labels = self._allowed(mask)
-        self._require_open()
-        state, journal = self._state, self._journal
+        if self._closed:
+            self._require_open()
+        state = self._state
         player, ledger = state.player, state.ledger
         mark, first, out = player.mark(), ledger.next, []
         try:
             for context in rows:
-                player.prepare()
-                arms = player.arms(context, allowed)
-                slot = int(arms if player.chains == 1 else arms[player.acting()])
-                law = None
-                if player.has_law:
-                    law = player.law_of, player.moment(context, allowed, arms)
+                slot, law = player.decide(context, allowed)
                 own = ledger.open(context, slot)
-                player.play()
-                label = state.arms.labels[slot]
-                out.append(Decision(own, label, labels, player.version, law))
-                if journal is not None:
-                    journal.decided(own, ledger.waiting[own].time, slot, context)
-            if journal is not None:
-                journal.commit()
+                out.append(Decision(own, state.arms.labels[slot], labels, player.version, law))
+            if self._recorder is not None:
+                self._recorder.decided(state, out)
         except BaseException:
             player.go_back(mark)
             ledger.withdraw(first)
@@ -188,13 +185,13 @@ class Bandit:
                 number = parse_reward(reward, state.bernoulli)
                 counted = parse_weight(weight, state.player.sums, state.agent)
                 self._require_learning()
-                if self._journal is not None:
-                    self._journal.rewarded(int(id), number, counted)
-                    self._journal.commit()
+                if self._recorder is not None:
+                    self._recorder.rewarded([(int(id), number, counted)])
                 state.rewarded(int(id), number, counted)
             else:
                 self._update_all(list(id), reward, weight)
-            self._compact_if_long()
+            if self._recorder is not None:
+                self._recorder.compact_if_long(state)
 
     def _update_all(self, ids: list[Any], rewards: Any, weights: Any) -> None:
         seen = set()
@@ -204,12 +201,11 @@ class Bandit:
                 raise FeelgoodError(f"decision {own} is there twice: give it one reward.")
             seen.add(own)
         pairs = self._numbers(len(ids), rewards, weights)
-        if self._journal is not None:
-            for own, (reward, weight) in zip(ids, pairs, strict=True):
-                self._journal.rewarded(int(own), reward, weight)
-            self._journal.commit()
-        for i, (own, (reward, weight)) in enumerate(zip(ids, pairs, strict=True)):
-            self._state.rewarded(int(own), reward, weight, draws=i + 1 == len(ids))
+        paid = [(int(own), *pair) for own, pair in zip(ids, pairs, strict=True)]
+        if self._recorder is not None:
+            self._recorder.rewarded(paid)
+        for i, one in enumerate(paid):
+            self._state.rewarded(*one, draws=i + 1 == len(paid))
 
     def learn(self, context: Any, arm: Any, reward: Any, weight: Any = None) -> None:
         """Learn from a context, an arm and its reward that were no decision here, such as a log's.
@@ -217,7 +213,7 @@ class Bandit:
         One of each, or a batch.
         """
         with self._lock:
-            state, journal = self._state, self._journal
+            state = self._state
             if not state.contexts.is_batch(context):
                 context, arm, reward = [context], [arm], [reward]
                 weight = None if weight is None else [weight]
@@ -225,13 +221,13 @@ class Bandit:
             slots = [state.arms.slot(label) for label in arm]
             rows = [state.contexts.one(x) for x in context]
             pairs = self._numbers(len(rows), reward, weight)
-            if journal is not None:
-                for x, slot, (number, counted) in zip(rows, slots, pairs, strict=True):
-                    journal.observed(slot, number, counted, x)
-                journal.commit()
+            if self._recorder is not None:
+                told = zip(slots, pairs, rows, strict=True)
+                self._recorder.observed([(slot, *pair, x) for slot, pair, x in told])
             for i, (x, slot) in enumerate(zip(rows, slots, strict=True)):
                 state.observed(x, slot, *pairs[i], draws=i + 1 == len(rows))
-            self._compact_if_long()
+            if self._recorder is not None:
+                self._recorder.compact_if_long(state)
 
     def _numbers(self, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
         """So many rewards with their weights, checked."""
@@ -270,9 +266,8 @@ class Bandit:
 
     def _expire(self, ids: list[int]) -> None:
         self._require_open()
-        if self._journal is not None and ids:
-            self._journal.expired(ids)
-            self._journal.commit()
+        if self._recorder is not None:
+            self._recorder.expired(ids)
         self._state.expired(ids)
 
     # ---- arms ---------------------------------------------------------------------------
@@ -286,9 +281,9 @@ class Bandit:
             self._require_open()
             arm = self._state.arms.require_new(arm)
             self._state.add_arm(arm)
-            if self._journal is not None:
+            if self._recorder is not None:
                 try:
-                    self._compact()
+                    self._recorder.compact(self._state)
                 except BaseException:
                     self.close()  # its records would not fit the state on disk, which is whole
                     raise
@@ -302,9 +297,8 @@ class Bandit:
                 raise FeelgoodError(
                     f"{self._state.agent} cannot do without an arm: its choose takes no mask."
                 )
-            if self._journal is not None:
-                self._journal.removed(arm)
-                self._journal.commit()
+            if self._recorder is not None:
+                self._recorder.removed(arm)
             self._state.remove_arm(arm)
 
     # ---- copies and files ---------------------------------------------------------------
@@ -324,7 +318,12 @@ class Bandit:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, exact: bool = False, fsync: str | Any = "always"
+        cls,
+        path: str | Path,
+        *,
+        exact: bool = False,
+        fsync: str | Any = "always",
+        log: EventLog | str | Path | None = None,
     ) -> "Bandit":
         """The bandit of a file that `save` wrote, or of a journal's folder, which goes on.
 
@@ -337,10 +336,11 @@ class Bandit:
             if not (place / STATE).exists():
                 raise FeelgoodError(f"{place} is no journal: it has no {STATE}.")
             journal = Journal(place, fsync)
-        try:
+        with Recorder.opened(journal, log) as recorder:
             saved = read_bandit(place if journal is None else place / STATE)
             # The journal was written with the old random numbers: its draws are repeated by them.
             state = restored(saved, place, exact or journal is not None)
+            events: list[Record] = []
             if journal is not None:
                 events = list(read_records(place / saved.manifest["records"]))
                 for event, after in itertools.pairwise([*events, None]):
@@ -349,39 +349,18 @@ class Bandit:
                 if not exact:
                     state.fork()
             state.player.prepare()
-        except BaseException:
-            if journal is not None:
-                journal.close()
-            raise
+            if recorder is not None:
+                recorder.begin(state, events)
         bandit = object.__new__(cls)
-        bandit._open(state, journal)
+        bandit._open(state, recorder)
         return bandit
 
-    def _compact(self) -> None:
-        """Save the state anew, with an empty file of records."""
-        journal = self._journal
-        assert journal is not None
-        name = journal.begin()
-        try:
-            saved = self._state.saved(records=name)
-            write_bandit(journal.folder / STATE, saved)
-        except BaseException:
-            journal.give_up()
-            raise
-        journal.go_on(len(saved_bytes(saved)))
-
-    def _compact_if_long(self) -> None:
-        """The same where it is time to; if it fails, the old files still tell everything."""
-        if self._journal is not None and self._journal.is_long:
-            with contextlib.suppress(FeelgoodError):
-                self._compact()
-
     def close(self) -> None:
-        """Everything on disk, and the journal free for another process."""
+        """Everything on disk, and journal and log free for another process."""
         with self._lock:
-            if self._journal is not None:
-                self._journal.close()
-                self._journal, self._closed = None, True
+            if self._recorder is not None:
+                self._recorder.close()
+                self._recorder, self._closed = None, True
 
     def __enter__(self) -> "Bandit":
         return self

@@ -24,6 +24,10 @@ _ARM, _ROUND, _ROW, _PLAYED, _DRAWS, _ONCE, _HEAD = range(7)
 _WORDS = struct.Struct("=6If")
 
 
+#: How many rounds' random numbers are drawn at once, and how many of those.
+MOST_ROUNDS_AHEAD, MOST_NORMALS_AHEAD = 64, 65_536
+
+
 class Baked:
     """What a policy hints at, for programs: equal ones are equal, so that programs are shared.
 
@@ -63,9 +67,19 @@ class Game(eqx.Module):
 
     @property
     def amounts(self) -> tuple[int, int]:
-        """How many normals a request brings for `draw` and `choose`, per chain."""
+        """How many normals `draw` and `choose` take, per chain."""
         draw, choose = (0 if amount == "key" else amount for amount in self.needs)
         return draw, choose
+
+    @property
+    def normals(self) -> int:
+        """How many normals a round takes."""
+        return self.chains * sum(self.amounts)
+
+    @property
+    def rounds_ahead(self) -> int:
+        """Rounds whose random numbers are drawn at once."""
+        return max(1, min(MOST_ROUNDS_AHEAD, MOST_NORMALS_AHEAD // max(self.normals, 1)))
 
 
 class Request(NamedTuple):
@@ -141,8 +155,8 @@ class Form(eqx.Module):
 class Mailbox:
     """Where the host writes requests, and programs read them.
 
-    On a CPU the memory is that of one array of JAX, so that a call transfers nothing: that would
-    take longer than the rest of a small call. Whoever writes makes sure that no program still reads.
+    On a CPU the memory is that of one array of JAX, so that a call transfers nothing: that takes
+    longer than the rest of a small call. Who writes makes sure that no program still reads.
     """
 
     def __init__(self, game: Game) -> None:
@@ -155,7 +169,7 @@ class Mailbox:
         if jax.default_backend() == "cpu":
             place = array.block_until_ready().unsafe_buffer_pointer()
             memory = (ctypes.c_uint32 * end).from_address(place)
-            words, self.array = np.frombuffer(memory, np.uint32), array
+            words, self.array = np.ctypeslib.as_array(memory), array
         self._words, numbers = words, words.view(np.float32)
         self._head = words.data
         #: The context, to be written to.

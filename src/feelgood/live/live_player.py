@@ -23,7 +23,6 @@ from feelgood.engine.plan import laid_out
 from feelgood.live.calls import Baked, Game, Mailbox
 from feelgood.live.program_set import ProgramSet, noise_program, takes_masks
 from feelgood.live.programs import (
-    ROUNDS_AHEAD,
     Begin,
     Carried,
     GrowStep,
@@ -86,7 +85,8 @@ class LivePlayer:
 
     def _equip(self) -> None:
         """What no two players may share: requests, noise, and parameters on the host."""
-        self._mail, self._noise_first = Mailbox(self.game), -ROUNDS_AHEAD
+        self._mail, self._rounds_ahead = Mailbox(self.game), self.game.rounds_ahead
+        self._noise_first = -self._rounds_ahead
         spec = self.game.spec
         self._parameters = np.zeros((spec.dim, spec.blocks * self.chains), np.float32)
         self._parameters_place = self._parameters.ctypes.data
@@ -168,7 +168,7 @@ class LivePlayer:
     def _row(self) -> int:
         """Where the normals of the next round are in the block of many rounds."""
         row = self.round - self._noise_first
-        if not 0 <= row < ROUNDS_AHEAD:
+        if not 0 <= row < self._rounds_ahead:
             self._noise, members = self._noise_program(self.streams, np.int32(self.round))
             self._members, self._noise_first, row = np.asarray(members), self.round, 0
         return row
@@ -218,6 +218,16 @@ class LivePlayer:
         else:
             place = self.words.unsafe_buffer_pointer() + self._theta_at
             ctypes.memmove(self._parameters_place, place, own.nbytes)
+
+    def decide(self, context: np.ndarray, allowed: np.ndarray | None) -> tuple[int, Any]:
+        """Play a round: the arm, and what its law can be computed by, where there is one."""
+        if not self.ready:
+            self.prepare()
+        arms = self.arms(context, allowed)
+        arm = int(arms if self.chains == 1 else arms[self.acting()])
+        law = (self.law_of, self.moment(context, allowed, arms)) if self.has_law else None
+        self.play()
+        return arm, law
 
     def arms(self, context: np.ndarray, allowed: np.ndarray | None) -> Any:
         """The arm that each chain plays in the next round, with the draw that is ready."""

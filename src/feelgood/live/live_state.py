@@ -7,6 +7,7 @@ have checked what they give.
 import json
 import os
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -50,6 +51,12 @@ class LiveState:
         self.contexts = Contexts(spec, arms)
         self.bernoulli = spec.rewards == "bernoulli"
         self._ahead: threading.Thread | None = None
+
+    def seen(self, context: np.ndarray, labels: Sequence[Label]) -> np.ndarray:
+        """What these arms showed: the context, or a row per arm."""
+        if not self.spec.shared:
+            return context
+        return context.T[[self.arms.slot_of[label] for label in labels]]
 
     # ---- events -------------------------------------------------------------------------
 

@@ -11,7 +11,6 @@ from feelgood.engine import compiling
 from feelgood.engine.compiling import compiled
 from feelgood.live.calls import Form, Game
 from feelgood.live.programs import (
-    ROUNDS_AHEAD,
     ChooseStep,
     DrawStep,
     LawStep,
@@ -31,7 +30,7 @@ class ProgramSet:
         words = jax.ShapeDtypeStruct((packing.offsets[-1],), np.uint32)
         large = [jax.ShapeDtypeStruct(packing.shapes[i], packing.dtypes[i]) for i in packing.large]
         request = jax.ShapeDtypeStruct((Form(game).starts[-1],), np.uint32)
-        noise = jax.ShapeDtypeStruct((ROUNDS_AHEAD, game.chains * sum(game.amounts)), np.float32)
+        noise = jax.ShapeDtypeStruct((game.rounds_ahead, game.normals), np.float32)
 
         def made(step: Any, *given: Any) -> Any:
             return compiled(step, words, request, *given, *large, effort=compiling.BRIEFLY)[0]
@@ -70,11 +69,8 @@ class ProgramSet:
 
 def noise_program(game: Game, streams: np.ndarray) -> Any:
     """What draws the random numbers of some rounds."""
-    block = NoiseBlock(game.chains, game.needs)
-    first = np.int32(0)
-    return compiled(
-        block, jax.ShapeDtypeStruct(streams.shape, np.uint32), first, effort=compiling.BRIEFLY
-    )[0]
+    like = jax.ShapeDtypeStruct(streams.shape, np.uint32)
+    return compiled(NoiseBlock(game), like, np.int32(0), effort=compiling.BRIEFLY)[0]
 
 
 def takes_masks(agent: Policy) -> bool:

@@ -24,8 +24,6 @@ from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
 
-#: Rounds whose random numbers are drawn at once.
-ROUNDS_AHEAD = 64
 #: The fold of a round's key that says which member of an ensemble acts.
 _MEMBER = 2
 
@@ -118,21 +116,21 @@ class PackedBegin(eqx.Module):
 class NoiseBlock(eqx.Module):
     """The random numbers of some rounds: a row for `draw` and `choose` each, and who acts."""
 
-    chains: int = eqx.field(static=True)
-    needs: Needs = eqx.field(static=True)
+    game: Game
 
     def __call__(
         self, streams: UInt32[Array, "chains 2"], first: Int[Array, ""]
     ) -> tuple[Array, Array]:
+        chains, rounds = self.game.chains, self.game.rounds_ahead
         keys = jax.random.wrap_key_data(streams, impl=THREEFRY)
-        noise = noise_ahead(keys, self.needs, first, ROUNDS_AHEAD)
+        noise = noise_ahead(keys, self.game.needs, first, rounds)
 
         def flat(numbers: Array | None) -> Array:
-            return jnp.zeros((ROUNDS_AHEAD, 0)) if numbers is None else _rows(numbers)
+            return jnp.zeros((rounds, 0)) if numbers is None else _rows(numbers)
 
-        rounds = fold_all(keys[:1], first + 1 + jnp.arange(ROUNDS_AHEAD))[0]
-        choosing = jax.vmap(lambda key: fold_in(key, _MEMBER))(rounds)
-        member = jax.vmap(lambda key: jax.random.randint(key, (), 0, self.chains))(choosing)
+        folded = fold_all(keys[:1], first + 1 + jnp.arange(rounds))[0]
+        choosing = jax.vmap(lambda key: fold_in(key, _MEMBER))(folded)
+        member = jax.vmap(lambda key: jax.random.randint(key, (), 0, chains))(choosing)
         return jnp.concatenate([flat(noise.draw), flat(noise.choose)], axis=1), member
 
 
