@@ -28,6 +28,7 @@ from feelgood.live.programs import (
     GrowStep,
     PackedBegin,
     changed_leaves,
+    has_rare_work,
 )
 from feelgood.live.state_words import Packing
 from feelgood.targets.room import SMALLEST_ROOM
@@ -57,7 +58,7 @@ class LivePlayer:
             spec = laid_out(spec, Layout(chains=chains))
         baked = Baked(agent, spec)
         self.hints = baked.hints
-        self.policy = for_lanes(agent, spec, self.hints.layout)
+        self._agent, self.policy = agent, for_lanes(agent, spec, self.hints.layout)
         self.game = Game(baked, spec, self.policy.needs(spec), forgets=keep < 1.0)
         self.linear, self._takes_masks = self.hints.linear, takes_masks(agent)
         self.masks = self.linear or self._takes_masks
@@ -67,7 +68,7 @@ class LivePlayer:
         self._one_row = chains == 1 and not spec.shared
         self._scores_shape = (spec.arms, *spec.lanes)
         self.streams, self.keep, self.room = streams, np.float32(keep), room
-        self._changed = self._find_changed()
+        self._changed, self._sparing = self._look_at_agent()
         self._made: dict[int, ProgramSet] = {}
         self._making = threading.Lock()
         self._noise_program = noise_program(self.game, streams)
@@ -88,13 +89,22 @@ class LivePlayer:
         self._mail, self._rounds_ahead = Mailbox(self.game), self.game.rounds_ahead
         self._noise_first = -self._rounds_ahead
         spec = self.game.spec
-        self._parameters = np.zeros((spec.dim, spec.blocks * self.chains), np.float32)
-        self._parameters_place = self._parameters.ctypes.data
+        #: The drawn parameters and `Carried.undone` on the host.
+        shape = (spec.dim, spec.blocks * self.chains)
+        self._told = np.zeros(math.prod(shape) + 1, np.uint32)
+        self._parameters = self._told[:-1].view(np.float32).reshape(shape)
+        self._undone, self._told_place = self._told.data, self._told.ctypes.data
 
-    def _find_changed(self) -> tuple[int, ...]:
+    def _look_at_agent(self) -> tuple[tuple[int, ...], bool]:
+        """Which leaves of its state `draw` changes, and whether `update` does rare work."""
+        spec = self.game.spec
         keys = jax.eval_shape(self.game.keys, self.streams)
-        like = jax.eval_shape(lambda key: self.policy.init(key, self.game.spec), keys)
-        return changed_leaves(self.policy, self.game.needs, like, keys)
+        like = jax.eval_shape(lambda key: self.policy.init(key, spec), keys)
+        changed = changed_leaves(self.policy, self.game.needs, like, keys)
+        # What is found within a `vmap` cannot be told to the program around it.
+        lifted = self.policy is not self._agent
+        sparing = not lifted and jax.default_backend() == "cpu"
+        return changed, sparing and has_rare_work(self.policy, spec, like)
 
     # ---- shapes -------------------------------------------------------------------------
 
@@ -119,7 +129,8 @@ class LivePlayer:
         parameters = jax.tree.map(lambda x: jax.numpy.zeros(x.shape, x.dtype), like.parameters)
         streams, keep = jax.numpy.asarray(self.streams), jax.numpy.asarray(self.keep)
         own = jax.tree.unflatten(tree, leaves)
-        return Carried(self.policy, streams, keep, own, ahead, parameters)
+        undone = jax.numpy.zeros((), np.int32)
+        return Carried(self.policy, streams, keep, own, ahead, parameters, undone)
 
     def _pack(self, carried: Carried) -> None:
         pack = compiled(self.programs.packing.pack, carried, effort=compiling.ONCE)[0]
@@ -130,7 +141,7 @@ class LivePlayer:
             if room not in self._made:
                 self._made = {r: p for r, p in self._made.items() if r >= self.room}
                 self._made[room] = ProgramSet(
-                    self.game, self._packing(room), self._changed, self._takes_masks
+                    self.game, self._packing(room), self._changed, self._takes_masks, self._sparing
                 )
             return self._made[room]
 
@@ -142,10 +153,13 @@ class LivePlayer:
         pairs = [(state[i], j) for i, j in zip(self._changed, carried.ahead, strict=True)]
         place = {leaf: at for at, leaf in enumerate(packing.large)}
         self._pairs = [(place[a], place[b]) for a, b in pairs if a in place]
-        if self.linear:
-            (leaf,) = jax.tree.leaves(carried.parameters)
-            self._theta_at = 4 * packing.offsets[leaf]
-            self._large_theta = place.get(leaf)
+        # Parameters and `undone` lie side by side at the end: one copy brings both to the host.
+        parameters = jax.tree.leaves(carried.parameters) if self.linear else []
+        self._large_theta = next((place[leaf] for leaf in parameters if leaf in place), None)
+        count = sum(packing.size(leaf) for leaf in parameters if leaf not in place)
+        self._told_slice = slice(len(self._told) - 1 - count, len(self._told))
+        self._told_at = 4 * (packing.offsets[-1] - 1 - count)
+        self._told_bytes = 4 * (count + 1)
 
     @in_own_precision
     def grow(self) -> None:
@@ -192,6 +206,7 @@ class LivePlayer:
         if not words.is_ready():
             words.block_until_ready()
         self.words, self.large = words, large
+        self._read()
 
     def prepare(self) -> None:
         """Have the draw of the next round ready."""
@@ -203,21 +218,20 @@ class LivePlayer:
             request = self._mail.write(None, self.round, row, played=self.played)
             self._run(self.programs.draw, request)
             self.ready, self.played = True, False
-            self._read_parameters()
 
-    def _read_parameters(self) -> None:
-        """The parameters of the draw ahead, for choices on the host."""
-        if not self.linear:
-            return
-        own = self._parameters
-        if self._large_theta is not None:
-            own.reshape(-1)[:] = np.asarray(self.large[self._large_theta]).reshape(-1)
-        elif self._mail.array is None:
-            numbers = np.asarray(self.words).view(np.float32)
-            own.reshape(-1)[:] = numbers[self._theta_at // 4 :][: own.size]
+    def _read(self) -> None:
+        """Bring the parameters of the draw ahead to the host, and whether the step is undone."""
+        if self._mail.array is None:
+            words = np.asarray(self.words)
+            self._told[self._told_slice] = words[len(words) - self._told_bytes // 4 :]
         else:
-            place = self.words.unsafe_buffer_pointer() + self._theta_at
-            ctypes.memmove(self._parameters_place, place, own.nbytes)
+            place = self._told_place + 4 * self._told_slice.start
+            ctypes.memmove(
+                place, self.words.unsafe_buffer_pointer() + self._told_at, self._told_bytes
+            )
+        if self._large_theta is not None:
+            drawn = np.asarray(self.large[self._large_theta])
+            self._parameters[...] = drawn.reshape(self._parameters.shape)
 
     def decide(self, context: np.ndarray, allowed: np.ndarray | None) -> tuple[int, Any]:
         """Play a round: the arm, and what its law can be computed by, where there is one."""
@@ -257,11 +271,13 @@ class LivePlayer:
             self.grow()
         row = self._row()
         request = self._mail.write(context, self.round, row, arm, reward, self.played, draws)
+        before = self.words, self.large
         self._run(self.programs.learn, request)
+        if self._undone[-1]:
+            self.words, self.large = before
+            self._run(self.programs.learn_fully, request)
         self.version += 1
         self.ready, self.played = draws, False
-        if draws:
-            self._read_parameters()
 
     def mark(self) -> tuple[Any, ...]:
         """Where the player is, to go back to."""
@@ -270,8 +286,7 @@ class LivePlayer:
     def go_back(self, mark: tuple[Any, ...]) -> None:
         """To where the player was."""
         self.words, self.large, self.round, self.ready, self.played = mark
-        if self.ready:
-            self._read_parameters()
+        self._read()
 
     def play(self) -> None:
         """The draw that was ready has been played: the next round begins."""
@@ -334,7 +349,9 @@ class LivePlayer:
         self.law(context, None)
         request = self._mail.write(context, 0, self._row())
         arguments = (self.words, request, self._noise, *self._current_large())
-        jax.block_until_ready(self.programs.learn(*arguments))
+        for learn in (self.programs.learn, self.programs.learn_fully):
+            if learn is not None:
+                jax.block_until_ready(learn(*arguments))
 
     def is_made_ahead(self) -> bool:
         """Whether the programs for twice the room are there."""

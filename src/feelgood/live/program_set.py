@@ -25,7 +25,14 @@ from feelgood.stats.choice_probabilities import choice_probabilities
 class ProgramSet:
     """The programs for states of one shape."""
 
-    def __init__(self, game: Game, packing: Packing, changed: tuple[int, ...], masks: bool) -> None:
+    def __init__(
+        self,
+        game: Game,
+        packing: Packing,
+        changed: tuple[int, ...],
+        masks: bool,
+        sparing: bool,
+    ) -> None:
         self.packing, self._game, hints = packing, game, game.agent.hints
         words = jax.ShapeDtypeStruct((packing.offsets[-1],), np.uint32)
         large = [jax.ShapeDtypeStruct(packing.shapes[i], packing.dtypes[i]) for i in packing.large]
@@ -35,7 +42,11 @@ class ProgramSet:
         def made(step: Any, *given: Any) -> Any:
             return compiled(step, words, request, *given, *large, effort=compiling.BRIEFLY)[0]
 
-        self.learn = made(LearnStep(game, packing, changed), noise)
+        #: The usual program and the one for rare work; None: they are the same.
+        self.learn = made(LearnStep(game, packing, changed, sparing), noise)
+        self.learn_fully = None
+        if sparing:
+            self.learn_fully = made(LearnStep(game, packing, changed, False), noise)
         self.draw = made(DrawStep(game, packing, changed), noise)
         self.choose = None
         if not hints.linear:

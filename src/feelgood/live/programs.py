@@ -6,6 +6,7 @@ Programs are modules: equal ones share what is compiled.
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -23,6 +24,7 @@ from feelgood.live.state_words import MOST_WORDS, Packing
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
+from feelgood.numerics.rare import left_out
 
 #: The fold of a round's key that says which member of an ensemble acts.
 _MEMBER = 2
@@ -46,6 +48,8 @@ class Carried(NamedTuple):
     ahead: list[Array]
     #: The parameters of that draw, where the agent reports any.
     parameters: Any
+    #: 1 where the last step left rare work out that was needed: it must be done again, in full.
+    undone: Int[Array, ""]
 
 
 def per_chain(spec: Spec, value: Array) -> Array:
@@ -67,6 +71,19 @@ def changed_leaves(policy: Policy, needs: Needs, like: Any, keys: Any) -> tuple[
 
     jax.eval_shape(draw, policy, like, keys)
     return tuple(found)
+
+
+def has_rare_work(policy: Policy, spec: Spec, like: Any) -> bool:
+    """Whether `update` does work that a step can leave out."""
+
+    def update(policy: Policy, state: Any) -> Any:
+        context = per_chain(spec, jnp.zeros(spec.context_shape))
+        arm, reward = jnp.zeros(spec.lanes, jnp.int32), jnp.zeros(spec.lanes)
+        return policy.update(state, context, arm, reward)
+
+    with left_out() as needed:
+        jax.eval_shape(update, policy, like)
+    return bool(needed)
 
 
 def _numbers_of(needs: Needs) -> tuple[int, int]:
@@ -93,7 +110,8 @@ class Begin(eqx.Module):
         leaves = jax.tree.leaves(state)
         parameters = policy.report(state).parameters
         ahead = [leaves[i] for i in self.changed]
-        return strong(Carried(policy, streams, keep, state, ahead, parameters))
+        nothing = jnp.zeros((), jnp.int32)
+        return strong(Carried(policy, streams, keep, state, ahead, parameters, nothing))
 
 
 def strong(tree: Any) -> Any:
@@ -239,15 +257,25 @@ class DrawStep(Step):
 
 
 class LearnStep(Step):
-    """One observed reward, and a draw for the round of the request."""
+    """One observed reward, and a draw for the round of the request.
+
+    If it is `sparing`, it leaves rare work out and says whether that was needed.
+    """
+
+    sparing: bool = eqx.field(static=True)
 
     def __call__(
         self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
     ) -> tuple[Array, ...]:
         def learn(words: Array, request: Array, large: LargeLeaves) -> tuple[Array, LargeLeaves]:
             asked = Form(self.game).read(request)
-            carried = self.updated(self.read(words, large, asked), asked)
-            return self.write(words, self.with_draw(carried, asked, block))
+            carried = self.read(words, large, asked)
+            needed: list[Array] = []
+            with left_out() if self.sparing else nullcontext(needed) as needed:
+                carried = self.updated(carried, asked)
+            undone = jnp.any(jnp.array(needed, bool)).astype(jnp.int32)
+            carried = self.with_draw(carried, asked, block)._replace(undone=undone)
+            return self.write(words, carried)
 
         return in_one_piece(learn, words, request, list(large))
 
