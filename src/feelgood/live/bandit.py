@@ -13,9 +13,10 @@ from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.live import bandit_arguments as arguments
 from feelgood.live.bandit_files import read_bandit, write_bandit
-from feelgood.live.decisions import Decision, Ledger
+from feelgood.live.callers_thread import run_in_callers_thread
+from feelgood.live.decisions import REWARDED, Decision, Ledger
 from feelgood.live.journal import STATE, Journal, Record, read_records
-from feelgood.live.live_player import LivePlayer, run_in_callers_thread
+from feelgood.live.live_player import LivePlayer
 from feelgood.live.live_state import LiveState, restored
 from feelgood.live.recording import Recorder
 from feelgood.live.requests import ArmTable, Label, parse_arms, parse_reward, parse_weight
@@ -120,10 +121,19 @@ class Bandit:
         `mask` says which arms may be played: truth values, or names.
         """
         with self._lock:
-            contexts = self._state.contexts
-            if contexts.is_batch(x):
-                return self._decide([contexts.one(row) for row in x], mask)
-            return self._decide((contexts.one(x),), mask)[0]
+            state = self._state
+            contexts, arms = state.contexts, state.arms
+            plain = type(x) is np.ndarray
+            several = x.ndim == contexts.batch_axes if plain else contexts.is_batch(x)
+            rows = [contexts.one(row) for row in x] if several else (contexts.one(x),)
+            if mask is None and arms.present is None:
+                allowed, labels = None, arms.active
+            else:
+                allowed, labels = self._allowed(mask)
+            if self._closed:
+                self._require_open()
+            made = self._decide(state, rows, allowed, labels)
+            return made if several else made[0]
 
     def _allowed(self, mask: Any) -> tuple[np.ndarray | None, tuple[Label, ...]]:
         allowed, labels = self._state.arms.mask(mask)
@@ -134,13 +144,17 @@ class Bandit:
             )
         return allowed, labels
 
-    def _decide(self, rows: Sequence[np.ndarray], mask: Any) -> list[Decision]:
-        allowed, labels = self._allowed(mask)
-        if self._closed:
-            self._require_open()
-        state = self._state
+    def _decide(
+        self,
+        state: LiveState,
+        rows: Sequence[np.ndarray],
+        allowed: np.ndarray | None,
+        labels: tuple[Label, ...],
+    ) -> list[Decision]:
         player, ledger = state.player, state.ledger
-        mark, first, out = player.mark(), ledger.next, []
+        # One decision that is not written down fails before anything has changed, if it fails.
+        undo = self._recorder is not None or len(rows) > 1
+        mark, first, out = player.mark() if undo else None, ledger.next, []
         try:
             for context in rows:
                 slot, law = player.decide(context, allowed)
@@ -149,8 +163,9 @@ class Bandit:
             if self._recorder is not None:
                 self._recorder.decided(state, out)
         except BaseException:
-            player.go_back(mark)
-            ledger.withdraw(first)
+            if mark is not None:
+                player.go_back(mark)
+                ledger.withdraw(first)
             raise
         if len(ledger.waiting) > ledger.most:
             self._expire(ledger.overdue())
@@ -179,19 +194,21 @@ class Bandit:
         divided by w.
         """
         with self._lock:
-            state = self._state
+            state, recorder = self._state, self._recorder
             if type(id) is int or not arguments.several(id):
-                state.ledger.find(id)
+                pending = state.ledger.find(id)
                 number = parse_reward(reward, state.bernoulli)
                 counted = parse_weight(weight, state.player.sums, state.agent)
-                self._require_learning()
-                if self._recorder is not None:
-                    self._recorder.rewarded([(int(id), number, counted)])
-                state.rewarded(int(id), number, counted)
+                if self._closed or not self._learns:
+                    self._require_learning()
+                if recorder is not None:
+                    recorder.rewarded([(int(id), number, counted)])
+                state.observed(pending.context, pending.slot, number, counted)
+                state.ledger.close(int(id), REWARDED)
             else:
                 self._update_all(list(id), reward, weight)
-            if self._recorder is not None:
-                self._recorder.compact_if_long(state)
+            if recorder is not None:
+                recorder.compact_if_long(state)
 
     def _update_all(self, ids: list[Any], rewards: Any, weights: Any) -> None:
         seen = set()

@@ -32,8 +32,12 @@ class Decision:
         version: int,
         law: tuple[Callable[[Any], np.ndarray], Any] | None,
     ) -> None:
-        self.id, self.arm, self.arms, self.version = id, arm, arms, version
-        #: A function and what it computes the law from: two words where a closure would be ten.
+        # One by one: it is quicker than several at once.
+        self.id = id
+        self.arm = arm
+        self.arms = arms
+        self.version = version
+        #: A function and what it computes the law from.
         self._law = law
         self._pmf: np.ndarray | None = None
 
@@ -56,6 +60,10 @@ class Decision:
         return f"Decision(id={self.id}, arm={self.arm!r}, version={self.version})"
 
 
+#: Makes a named tuple in a third of the time that its own constructor takes.
+_made = tuple.__new__
+
+
 class Pending(NamedTuple):
     """A decision that waits for its reward."""
 
@@ -76,7 +84,7 @@ class Ledger:
     def open(self, context: np.ndarray, slot: int) -> int:
         """The number of a new decision."""
         own = self.next
-        self.waiting[own] = Pending(context, slot, time.time())
+        self.waiting[own] = _made(Pending, (context, slot, time.time()))
         self.next = own + 1
         return own
 

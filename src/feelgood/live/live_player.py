@@ -20,6 +20,7 @@ from feelgood.engine import compiling
 from feelgood.engine.compiling import compiled, in_own_precision
 from feelgood.engine.lifting import for_lanes
 from feelgood.engine.plan import laid_out
+from feelgood.live.callers_thread import runs_in_callers_thread
 from feelgood.live.calls import Baked, Game, Mailbox
 from feelgood.live.program_set import ProgramSet, noise_program, takes_masks
 from feelgood.live.programs import (
@@ -30,13 +31,17 @@ from feelgood.live.programs import (
     changed_leaves,
     has_rare_work,
 )
-from feelgood.live.state_words import Packing
+from feelgood.live.state_words import Packing, as_leaf
 from feelgood.targets.room import SMALLEST_ROOM
 
 _DIVERGED = (
     "the agent's numbers are no longer finite: load an earlier file, or choose settings with "
     "smaller steps."
 )
+
+
+#: Up to so many arms, the largest score is found by Python itself.
+_FEW_ARMS = 32
 
 
 class LivePlayer:
@@ -64,11 +69,12 @@ class LivePlayer:
         self.masks = self.linear or self._takes_masks
         # Plain attributes: those of modules take a microsecond each.
         self.chains, self.shared, self._arm_count = chains, spec.shared, spec.arms
-        self._zeros, self.sums = np.zeros(spec.arms, np.float32), self.hints.sums
-        self._one_row = chains == 1 and not spec.shared
+        self.sums = self.hints.sums
+        self._few = chains == 1 and not spec.shared and spec.arms <= _FEW_ARMS
         self._scores_shape = (spec.arms, *spec.lanes)
         self.streams, self.keep, self.room = streams, np.float32(keep), room
         self._changed, self._sparing = self._look_at_agent()
+        self._moves, self._waits = bool(self._changed), not runs_in_callers_thread()
         self._made: dict[int, ProgramSet] = {}
         self._making = threading.Lock()
         self._noise_program = noise_program(self.game, streams)
@@ -88,12 +94,8 @@ class LivePlayer:
         """What no two players may share: requests, noise, and parameters on the host."""
         self._mail, self._rounds_ahead = Mailbox(self.game), self.game.rounds_ahead
         self._noise_first = -self._rounds_ahead
-        spec = self.game.spec
-        #: The drawn parameters and `Carried.undone` on the host.
-        shape = (spec.dim, spec.blocks * self.chains)
-        self._told = np.zeros(math.prod(shape) + 1, np.uint32)
-        self._parameters = self._told[:-1].view(np.float32).reshape(shape)
-        self._undone, self._told_place = self._told.data, self._told.ctypes.data
+        self._place: int | None = None
+        self._copied: Any = None
 
     def _look_at_agent(self) -> tuple[tuple[int, ...], bool]:
         """Which leaves of its state `draw` changes, and whether `update` does rare work."""
@@ -135,6 +137,7 @@ class LivePlayer:
     def _pack(self, carried: Carried) -> None:
         pack = compiled(self.programs.packing.pack, carried, effort=compiling.ONCE)[0]
         self.words, self.large = pack(carried)
+        self._copied = None
 
     def _programs(self, room: int) -> ProgramSet:
         with self._making:
@@ -153,13 +156,11 @@ class LivePlayer:
         pairs = [(state[i], j) for i, j in zip(self._changed, carried.ahead, strict=True)]
         place = {leaf: at for at, leaf in enumerate(packing.large)}
         self._pairs = [(place[a], place[b]) for a, b in pairs if a in place]
-        # Parameters and `undone` lie side by side at the end: one copy brings both to the host.
-        parameters = jax.tree.leaves(carried.parameters) if self.linear else []
-        self._large_theta = next((place[leaf] for leaf in parameters if leaf in place), None)
-        count = sum(packing.size(leaf) for leaf in parameters if leaf not in place)
-        self._told_slice = slice(len(self._told) - 1 - count, len(self._told))
-        self._told_at = 4 * (packing.offsets[-1] - 1 - count)
-        self._told_bytes = 4 * (count + 1)
+        if self.linear:
+            (leaf,) = jax.tree.leaves(carried.parameters)
+            self._theta = slice(packing.offsets[leaf], packing.offsets[leaf] + packing.size(leaf))
+            self._large_theta = place.get(leaf)
+        self._look()
 
     @in_own_precision
     def grow(self) -> None:
@@ -201,12 +202,30 @@ class LivePlayer:
         return self.large
 
     def _run(self, program: Any, request: Any) -> None:
-        """Move the state by a program; when this returns, nothing reads the request any more."""
-        words, *large = program(self.words, request, self._noise, *self._current_large())
-        if not words.is_ready():
-            words.block_until_ready()
-        self.words, self.large = words, large
-        self._read()
+        """Move the state by a program; when this returns, nothing reads the request any more.
+
+        On a CPU it changes the words where they are; a copy is kept of what they were.
+        """
+        before = self._copied
+        if before is None:
+            before = self.copied()
+        program = getattr(program, "_call", None) or program  # spares a call in Python
+        try:
+            if self.large:
+                large = self._current_large()
+                words, *self.large = program(self.words, request, self._noise, *large)
+            else:
+                (words,) = program(self.words, request, self._noise)
+            if self._waits:
+                words.block_until_ready()
+        except BaseException:
+            self._put(before)
+            raise
+        self.words, self._copied = words, None
+        if self._place is None or self._place != words.unsafe_buffer_pointer():
+            self._look()
+        elif self.linear and self._large_theta is not None:
+            self._read_theta()
 
     def prepare(self) -> None:
         """Have the draw of the next round ready."""
@@ -219,19 +238,37 @@ class LivePlayer:
             self._run(self.programs.draw, request)
             self.ready, self.played = True, False
 
-    def _read(self) -> None:
-        """Bring the parameters of the draw ahead to the host, and whether the step is undone."""
+    def _look(self) -> None:
+        """See the words where they are, on a CPU for as long as they stay there."""
         if self._mail.array is None:
-            words = np.asarray(self.words)
-            self._told[self._told_slice] = words[len(words) - self._told_bytes // 4 :]
+            self._whole = np.asarray(self.words)
+            self._undone: Any = self._whole
         else:
-            place = self._told_place + 4 * self._told_slice.start
-            ctypes.memmove(
-                place, self.words.unsafe_buffer_pointer() + self._told_at, self._told_bytes
-            )
-        if self._large_theta is not None:
+            self._place = self.words.unsafe_buffer_pointer()
+            memory = (ctypes.c_uint32 * len(self.words)).from_address(self._place)
+            self._whole, self._undone = np.ctypeslib.as_array(memory), memory
+        if self.linear:
+            self._read_theta()
+
+    def _read_theta(self) -> None:
+        """The parameters of the draw ahead, for choices on the host."""
+        if self._large_theta is None:
+            drawn = self._whole[self._theta].view(np.float32)
+        else:
             drawn = np.asarray(self.large[self._large_theta])
-            self._parameters[...] = drawn.reshape(self._parameters.shape)
+        spec = self.game.spec
+        self._parameters = drawn.reshape(spec.dim, spec.blocks * self.chains)
+
+    def copied(self) -> Any:
+        """The words as they are now, which nothing will change."""
+        if self._copied is None:
+            self._copied = self.words if self._mail.array is None else self._whole.copy()
+        return self._copied
+
+    def _put(self, words: Any) -> None:
+        """Have these words, of `copied`, again."""
+        self.words, self._copied = jax.numpy.array(words), words
+        self._look()
 
     def decide(self, context: np.ndarray, allowed: np.ndarray | None) -> tuple[int, Any]:
         """Play a round: the arm, and what its law can be computed by, where there is one."""
@@ -239,8 +276,11 @@ class LivePlayer:
             self.prepare()
         arms = self.arms(context, allowed)
         arm = int(arms if self.chains == 1 else arms[self.acting()])
-        law = (self.law_of, self.moment(context, allowed, arms)) if self.has_law else None
-        self.play()
+        law = None
+        if self.has_law:
+            law = self.law_of, (self.programs, self.copied(), self.large, context, allowed, arms)
+        self.round += 1
+        self.ready, self.played = False, self._moves
         return arm, law
 
     def arms(self, context: np.ndarray, allowed: np.ndarray | None) -> Any:
@@ -254,11 +294,15 @@ class LivePlayer:
             if not (arms < self._arm_count).all() or (arms < 0).any():
                 raise FeelgoodError(_DIVERGED)
             return arms
+        if self._few and allowed is None:
+            # The same with numbers of Python, which for a few arms takes half the time.
+            few = context.dot(self._parameters).tolist()
+            if not math.isfinite(sum(few)):
+                raise FeelgoodError(_DIVERGED)
+            return few.index(max(few))
         scores = (context.T if self.shared else context).dot(self._parameters)
-        if not self._one_row:
-            scores = scores.reshape(self._scores_shape)
-        # 0 times what is not finite is not finite.
-        if not math.isfinite(scores.dot(self._zeros) if scores.ndim == 1 else scores.sum()):
+        scores = scores.reshape(self._scores_shape)
+        if not np.isfinite(scores).all():
             raise FeelgoodError(_DIVERGED)
         if allowed is not None:
             shape = (-1,) + (1,) * (scores.ndim - 1)
@@ -269,29 +313,30 @@ class LivePlayer:
         """One observed reward; with the draw of the next round."""
         if self.grows and self.version >= self.room:
             self.grow()
-        row = self._row()
+        row, before, large = self._row(), self.copied(), self.large
         request = self._mail.write(context, self.round, row, arm, reward, self.played, draws)
-        before = self.words, self.large
         self._run(self.programs.learn, request)
         if self._undone[-1]:
-            self.words, self.large = before
+            self.large = large
+            self._put(before)
             self._run(self.programs.learn_fully, request)
         self.version += 1
         self.ready, self.played = draws, False
 
     def mark(self) -> tuple[Any, ...]:
         """Where the player is, to go back to."""
-        return self.words, self.large, self.round, self.ready, self.played
+        return self.copied(), self.large, self.round, self.ready, self.played
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
         """To where the player was."""
-        self.words, self.large, self.round, self.ready, self.played = mark
-        self._read()
+        words, self.large, self.round, self.ready, self.played = mark
+        self._put(words)
 
     def play(self) -> None:
         """The draw that was ready has been played: the next round begins."""
+        self.prepare()
         self.round += 1
-        self.ready, self.played = False, bool(self._changed)
+        self.ready, self.played = False, self._moves
 
     def law(self, context: np.ndarray, allowed: np.ndarray | None) -> np.ndarray | None:
         """The probability of each arm that may be played next, where there is a rule for it."""
@@ -299,11 +344,7 @@ class LivePlayer:
             return None
         self.prepare()
         arms = self.arms(context, allowed) if self.chains > 1 else None
-        return self.law_of(self.moment(context, allowed, arms))
-
-    def moment(self, context: np.ndarray, allowed: np.ndarray | None, arms: Any) -> tuple[Any, ...]:
-        """What the law of a decision follows from, with a draw ready; `arms` are the chains'."""
-        return self.programs, self.words, self.large, context, allowed, arms
+        return self.law_of((self.programs, self.copied(), self.large, context, allowed, arms))
 
     def law_of(self, moment: tuple[Any, ...]) -> np.ndarray:
         """The probabilities of each arm at that moment, which may be long ago."""
@@ -339,6 +380,7 @@ class LivePlayer:
         """Put the streams into what is carried; a draw made ahead is that of another stream."""
         carried = self.carried()._replace(streams=jax.numpy.asarray(self.streams))
         self._pack(carried)
+        self._look()
         self.ready = self.played = False
 
     def warm_up(self) -> None:
@@ -348,31 +390,12 @@ class LivePlayer:
         self.arms(context, None)
         self.law(context, None)
         request = self._mail.write(context, 0, self._row())
-        arguments = (self.words, request, self._noise, *self._current_large())
         for learn in (self.programs.learn, self.programs.learn_fully):
             if learn is not None:
-                jax.block_until_ready(learn(*arguments))
+                own = jax.numpy.array(self.words)
+                learned = learn(own, request, self._noise, *self._current_large())
+                jax.block_until_ready(learned)
 
     def is_made_ahead(self) -> bool:
         """Whether the programs for twice the room are there."""
         return 2 * self.room in self._made
-
-
-def as_leaf(value: Any, like: Any) -> Any:
-    """An array as a leaf of a state; an error where it does not fit."""
-    if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
-        if not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
-            value = jax.random.wrap_key_data(jax.numpy.asarray(value), impl=like.dtype._impl)
-    elif value.dtype != like.dtype:
-        raise TypeError(f"{value.dtype} is not {like.dtype}")
-    if value.shape != like.shape:
-        raise TypeError(f"{value.shape} is not {like.shape}")
-    return jax.numpy.asarray(value)
-
-
-def run_in_callers_thread() -> None:
-    """Let programs run in the thread that calls them: otherwise each call waits for another one.
-
-    JAX reads this once, before its first program, so it may be too late.
-    """
-    jax.config.update("jax_cpu_enable_async_dispatch", False)

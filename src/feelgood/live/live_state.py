@@ -133,7 +133,6 @@ class LiveState:
         kind, numbers, more = event
         if kind == "D":
             own, moment, slot = numbers
-            self.player.prepare()
             self.ledger.next = own
             context = more.reshape(self.spec.context_shape)
             self.ledger.open(context, slot)

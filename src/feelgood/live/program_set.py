@@ -39,15 +39,19 @@ class ProgramSet:
         request = jax.ShapeDtypeStruct((Form(game).starts[-1],), np.uint32)
         noise = jax.ShapeDtypeStruct((game.rounds_ahead, game.normals), np.float32)
 
-        def made(step: Any, *given: Any) -> Any:
-            return compiled(step, words, request, *given, *large, effort=compiling.BRIEFLY)[0]
+        # On a CPU the host looks at the words where they are: there programs change them in place.
+        moving = (0,) if jax.default_backend() == "cpu" else ()
+
+        def made(step: Any, *given: Any, donate: tuple[int, ...] = ()) -> Any:
+            arguments = (words, request, *given, *large)
+            return compiled(step, *arguments, donate=donate, effort=compiling.BRIEFLY)[0]
 
         #: The usual program and the one for rare work; None: they are the same.
-        self.learn = made(LearnStep(game, packing, changed, sparing), noise)
+        self.learn = made(LearnStep(game, packing, changed, sparing), noise, donate=moving)
         self.learn_fully = None
         if sparing:
-            self.learn_fully = made(LearnStep(game, packing, changed, False), noise)
-        self.draw = made(DrawStep(game, packing, changed), noise)
+            self.learn_fully = made(LearnStep(game, packing, changed, False), noise, donate=moving)
+        self.draw = made(DrawStep(game, packing, changed), noise, donate=moving)
         self.choose = None
         if not hints.linear:
             self.choose = made(ChooseStep(game, packing, changed, masks), noise)

@@ -15,6 +15,7 @@ from feelgood.core.spec import Spec
 #: The largest feature and reward: their squares must fit into single precision, times many rounds.
 LARGEST_NUMBER, LARGEST_WEIGHT = 1e12, 1e6
 Label = str | int
+_DOUBLE = np.dtype(np.float64)
 
 
 def parse_arms(arms: Any) -> list[Label]:
@@ -129,29 +130,24 @@ class Contexts:
 
     def __init__(self, spec: Spec, arms: ArmTable) -> None:
         self.arms, self.shared, self.dim, self.slots = arms, spec.shared, spec.dim, spec.arms
-        self._batch_axes = 3 if spec.shared else 2
+        #: How many axes several contexts have.
+        self.batch_axes = 3 if spec.shared else 2
         #: The shape of one context.
         self.shape = (len(arms.active), spec.dim) if spec.shared else (spec.dim,)
 
     def is_batch(self, x: Any) -> bool:
         """Whether these are several contexts."""
-        if type(x) is np.ndarray:
-            return x.ndim == self._batch_axes
         try:
-            return np.asarray(x).ndim == self._batch_axes
+            return np.asarray(x).ndim == self.batch_axes
         except ValueError:  # rows of several lengths
             return False
 
     def one(self, x: Any) -> np.ndarray:
         """A context for the agent, checked."""
-        if type(x) is np.ndarray and x.dtype.kind not in "fiub":
-            raise self._wrong(x)
-        try:
-            given = np.asarray(x, np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise self._wrong(x) from None
-        if given.shape != self.shape:
-            raise self._wrong(x)
+        if type(x) is np.ndarray and x.dtype is _DOUBLE and x.shape == self.shape:
+            given = x
+        else:
+            given = self._numbers(x)
         flat = given.ravel() if self.shared else given
         if not flat.dot(flat) < LARGEST_NUMBER:
             self._check_numbers(given)
@@ -165,6 +161,18 @@ class Contexts:
             out[:] = array[0][:, None]  # an arm that is not there shows what another shows
             out[:, self.arms.slots] = array.T
         return out
+
+    def _numbers(self, x: Any) -> np.ndarray:
+        """As numbers of the right shape."""
+        if type(x) is np.ndarray and x.dtype.kind not in "fiub":
+            raise self._wrong(x)
+        try:
+            given = np.asarray(x, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise self._wrong(x) from None
+        if given.shape != self.shape:
+            raise self._wrong(x)
+        return given
 
     def _wrong(self, x: Any) -> FeelgoodError:
         want = " × ".join(str(n) for n in self.shape)

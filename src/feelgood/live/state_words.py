@@ -106,3 +106,15 @@ def _words(leaf: Array) -> UInt32[Array, " words"]:
     if leaf.dtype.itemsize == 1:
         return leaf.astype(jnp.uint32).reshape(-1)
     return lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1)
+
+
+def as_leaf(value: Any, like: Any) -> Any:
+    """An array as a leaf of a state; an error where it does not fit."""
+    if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
+        if not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            value = jax.random.wrap_key_data(jnp.asarray(value), impl=like.dtype._impl)
+    elif value.dtype != like.dtype:
+        raise TypeError(f"{value.dtype} is not {like.dtype}")
+    if value.shape != like.shape:
+        raise TypeError(f"{value.shape} is not {like.shape}")
+    return jnp.asarray(value)
