@@ -25,7 +25,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 ARMS, FEATURES, WARM_UP = 5, 20, 300
 #: Ours are named as `feelgood list` does; the others run in the Python of the peers or in ours.
-OURS, PLAIN, PEERS = ("lints", "lmcts"), ("numpy-lints",), ("pymab", "vw")
+OURS, PLAIN, PEERS = ("lints", "lints-told", "lmcts"), ("numpy-lints",), ("pymab", "vw")
+#: As the plain one and pymab, this one is told the noise and the prior.
+TOLD = {"noise": 1.0, "prior": 1.0}
 Act = Callable[[np.ndarray], tuple[Any, int]]
 Update = Callable[[Any, np.ndarray, int, float], None]
 
@@ -59,7 +61,8 @@ class PlainLinTS:
 def ours(agent: str) -> tuple[Act, Update]:
     import feelgood
 
-    bandit = feelgood.Bandit(agent, ARMS, FEATURES, seed=0)
+    name, _, told = agent.partition("-")
+    bandit = feelgood.Bandit(name, ARMS, FEATURES, seed=0, settings=TOLD if told else None)
 
     def act(x: np.ndarray) -> tuple[Any, int]:
         decision = bandit.act(x)

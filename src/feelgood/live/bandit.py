@@ -14,7 +14,7 @@ from feelgood.core.spec import Spec
 from feelgood.live import bandit_arguments as arguments
 from feelgood.live.bandit_files import read_bandit, write_bandit
 from feelgood.live.callers_thread import run_in_callers_thread
-from feelgood.live.decisions import REWARDED, Decision, Ledger
+from feelgood.live.decisions import Decision, Ledger
 from feelgood.live.journal import STATE, Journal, Record, read_records
 from feelgood.live.live_player import LivePlayer
 from feelgood.live.live_state import LiveState, restored
@@ -96,6 +96,8 @@ class Bandit:
     def _open(self, state: LiveState, recorder: Recorder | None, learns: bool = True) -> None:
         self._state, self._recorder, self._learns = state, recorder, learns
         self._lock, self._closed = threading.RLock(), False
+        #: Whether most calls need no more than the state.
+        self._plain = learns and recorder is None
 
     # ---- decide -------------------------------------------------------------------------
 
@@ -122,16 +124,17 @@ class Bandit:
         """
         with self._lock:
             state = self._state
-            contexts, arms = state.contexts, state.arms
-            plain = type(x) is np.ndarray
-            several = x.ndim == contexts.batch_axes if plain else contexts.is_batch(x)
-            rows = [contexts.one(row) for row in x] if several else (contexts.one(x),)
-            if mask is None and arms.present is None:
-                allowed, labels = None, arms.active
-            else:
-                allowed, labels = self._allowed(mask)
-            if self._closed:
-                self._require_open()
+            if mask is None and self._plain:
+                decision = state.decide_plainly(x)
+                if decision is not None:
+                    if len(state.ledger.waiting) > state.ledger.most:
+                        self._expire(state.ledger.overdue())
+                    return decision
+            contexts = state.contexts
+            several = contexts.is_batch(x)
+            rows = [contexts.one(row) for row in x] if several else [contexts.one(x)]
+            allowed, labels = self._allowed(mask)
+            self._require_open()
             made = self._decide(state, rows, allowed, labels)
             return made if several else made[0]
 
@@ -151,25 +154,19 @@ class Bandit:
         allowed: np.ndarray | None,
         labels: tuple[Label, ...],
     ) -> list[Decision]:
-        player, ledger = state.player, state.ledger
-        # One decision that is not written down fails before anything has changed, if it fails.
-        undo = self._recorder is not None or len(rows) > 1
-        mark, first, out = player.mark() if undo else None, ledger.next, []
+        """All of them, written down, or none."""
+        mark, first = state.player.mark(), state.ledger.next
         try:
-            for context in rows:
-                slot, law = player.decide(context, allowed)
-                own = ledger.open(context, slot)
-                out.append(Decision(own, state.arms.labels[slot], labels, player.version, law))
+            made = [state.decide(context, allowed, labels) for context in rows]
             if self._recorder is not None:
-                self._recorder.decided(state, out)
+                self._recorder.decided(state, made)
         except BaseException:
-            if mark is not None:
-                player.go_back(mark)
-                ledger.withdraw(first)
+            state.player.go_back(mark)
+            state.ledger.withdraw(first)
             raise
-        if len(ledger.waiting) > ledger.most:
-            self._expire(ledger.overdue())
-        return out
+        if len(state.ledger.waiting) > state.ledger.most:
+            self._expire(state.ledger.overdue())
+        return made
 
     def pmf(self, x: Any, mask: Any = None) -> np.ndarray | None:
         """The probability of every arm that may be played; None where the agent has none.
@@ -195,18 +192,19 @@ class Bandit:
         """
         with self._lock:
             state, recorder = self._state, self._recorder
-            if type(id) is int or not arguments.several(id):
-                pending = state.ledger.find(id)
+            whole = type(weight) is float and weight == 1.0
+            if whole and self._plain and state.reward_plainly(id, reward):
+                return
+            if arguments.several(id):
+                self._update_all(list(id), reward, weight)
+            else:
+                state.ledger.find(id)
                 number = parse_reward(reward, state.bernoulli)
                 counted = parse_weight(weight, state.player.sums, state.agent)
-                if self._closed or not self._learns:
-                    self._require_learning()
+                self._require_learning()
                 if recorder is not None:
                     recorder.rewarded([(int(id), number, counted)])
-                state.observed(pending.context, pending.slot, number, counted)
-                state.ledger.close(int(id), REWARDED)
-            else:
-                self._update_all(list(id), reward, weight)
+                state.rewarded(int(id), number, counted)
             if recorder is not None:
                 recorder.compact_if_long(state)
 
@@ -217,7 +215,8 @@ class Bandit:
             if own in seen:
                 raise FeelgoodError(f"decision {own} is there twice: give it one reward.")
             seen.add(own)
-        pairs = self._numbers(len(ids), rewards, weights)
+        pairs = arguments.pairs(self._state, len(ids), rewards, weights)
+        self._require_learning()
         paid = [(int(own), *pair) for own, pair in zip(ids, pairs, strict=True)]
         if self._recorder is not None:
             self._recorder.rewarded(paid)
@@ -237,7 +236,8 @@ class Bandit:
             arguments.same_length("arms", arm, len(context))
             slots = [state.arms.slot(label) for label in arm]
             rows = [state.contexts.one(x) for x in context]
-            pairs = self._numbers(len(rows), reward, weight)
+            pairs = arguments.pairs(state, len(rows), reward, weight)
+            self._require_learning()
             if self._recorder is not None:
                 told = zip(slots, pairs, rows, strict=True)
                 self._recorder.observed([(slot, *pair, x) for slot, pair, x in told])
@@ -245,18 +245,6 @@ class Bandit:
                 state.observed(x, slot, *pairs[i], draws=i + 1 == len(rows))
             if self._recorder is not None:
                 self._recorder.compact_if_long(state)
-
-    def _numbers(self, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
-        """So many rewards with their weights, checked."""
-        arguments.same_length("rewards", rewards, count)
-        numbers = [parse_reward(reward, self._state.bernoulli) for reward in rewards]
-        if weights is None or np.ndim(weights) == 0:
-            weights = [weights] * count
-        arguments.same_length("weights", weights, count)
-        sums, agent = self._state.player.sums, self._state.agent
-        counted = [parse_weight(weight, sums, agent) for weight in weights]
-        self._require_learning()
-        return list(zip(numbers, counted, strict=True))
 
     def _require_open(self) -> None:
         if self._closed:

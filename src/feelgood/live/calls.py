@@ -21,7 +21,7 @@ from feelgood.numerics.noise import RoundNoise
 
 #: Words of a request before its numbers: arm, round, its row of the noise, two flags, and 1.
 _ARM, _ROUND, _ROW, _PLAYED, _DRAWS, _ONCE, _HEAD = range(7)
-_WORDS = struct.Struct("=6If")
+REQUEST_HEAD = struct.Struct("=6If")
 
 
 #: How many rounds' random numbers are drawn at once, and how many of those.
@@ -161,7 +161,6 @@ class Mailbox:
 
     def __init__(self, game: Game) -> None:
         first, mask, end = Form(game).starts
-        self._shape = game.spec.context_shape
         array = jnp.zeros(end, jnp.uint32)
         words = np.zeros(end, np.uint32)
         #: What programs take; None: a copy of the words.
@@ -171,28 +170,18 @@ class Mailbox:
             memory = (ctypes.c_uint32 * end).from_address(place)
             words, self.array = np.ctypeslib.as_array(memory), array
         self._words, numbers = words, words.view(np.float32)
-        self._head = words.data
-        #: The context, to be written to.
-        self.context = numbers[first:mask].reshape(self._shape)
+        #: Where `REQUEST_HEAD` writes arm, round, row, whether the draw ahead was played, whether to draw,
+        #: 1, and the reward; and where the context goes.
+        self.head, self.context = words.data, numbers[first:mask].reshape(game.spec.context_shape)
         self._mask = numbers[mask:end]
-        self._mask[:] = 1.0
 
-    def write(
-        self,
-        context: np.ndarray | None,
-        round: int,
-        row: int,
-        arm: int = 0,
-        reward: float = 0.0,
-        played: bool = False,
-        draws: bool = True,
-    ) -> Any:
-        """A request, as programs take it. The mask is that of the last `allow`."""
-        _WORDS.pack_into(self._head, 0, arm, round, row, played, draws, 1, reward)
-        if context is not None:
-            self.context[...] = context
-        return self._words.copy() if self.array is None else self.array
+    def copy(self) -> np.ndarray:
+        """The request by itself."""
+        return self._words.copy()
 
-    def allow(self, allowed: np.ndarray | None) -> None:
-        """Only these arms."""
+    def asking(self, context: np.ndarray, round: int, row: int, allowed: np.ndarray | None) -> Any:
+        """A request to choose among these arms with the draw that is ready."""
+        REQUEST_HEAD.pack_into(self.head, 0, 0, round, row, False, True, 1, 0.0)
+        self.context[...] = context
         self._mask[:] = 1.0 if allowed is None else allowed
+        return self.copy() if self.array is None else self.array

@@ -60,10 +60,6 @@ class Decision:
         return f"Decision(id={self.id}, arm={self.arm!r}, version={self.version})"
 
 
-#: Makes a named tuple in a third of the time that its own constructor takes.
-_made = tuple.__new__
-
-
 class Pending(NamedTuple):
     """A decision that waits for its reward."""
 
@@ -73,6 +69,10 @@ class Pending(NamedTuple):
     time: float
 
 
+#: Makes a `Pending` of a tuple in a third of the time that its own constructor takes.
+make_pending = tuple.__new__
+
+
 class Ledger:
     """All decisions that wait, and what became of the latest others."""
 
@@ -80,13 +80,6 @@ class Ledger:
         self.most, self.next = most, first
         self.waiting: OrderedDict[int, Pending] = OrderedDict()
         self.ended: OrderedDict[int, str] = OrderedDict()
-
-    def open(self, context: np.ndarray, slot: int) -> int:
-        """The number of a new decision."""
-        own = self.next
-        self.waiting[own] = _made(Pending, (context, slot, time.time()))
-        self.next = own + 1
-        return own
 
     def withdraw(self, first: int) -> None:
         """Decisions from this number on were none."""

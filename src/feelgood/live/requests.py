@@ -15,7 +15,7 @@ from feelgood.core.spec import Spec
 #: The largest feature and reward: their squares must fit into single precision, times many rounds.
 LARGEST_NUMBER, LARGEST_WEIGHT = 1e12, 1e6
 Label = str | int
-_DOUBLE = np.dtype(np.float64)
+DOUBLE = np.dtype(np.float64)
 
 
 def parse_arms(arms: Any) -> list[Label]:
@@ -144,7 +144,7 @@ class Contexts:
 
     def one(self, x: Any) -> np.ndarray:
         """A context for the agent, checked."""
-        if type(x) is np.ndarray and x.dtype is _DOUBLE and x.shape == self.shape:
+        if type(x) is np.ndarray and x.dtype is DOUBLE and x.shape == self.shape:
             given = x
         else:
             given = self._numbers(x)
