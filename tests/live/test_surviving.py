@@ -3,16 +3,13 @@
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from killing import killed
 
 import feelgood
 from feelgood import FeelgoodError
@@ -20,7 +17,6 @@ from feelgood.live import bandit_files, journal
 from feelgood.live.bandit_files import SavedBandit, saved_bytes, write_bandit
 
 X = np.random.default_rng(3).normal(size=(100, 2)).astype(np.float32)
-HERE = Path(__file__).parent
 
 
 def played(**more: Any) -> feelgood.Bandit:
@@ -237,18 +233,6 @@ def test_a_state_that_cannot_be_saved_anew_loses_nothing(
 
 
 # ---- kills ---------------------------------------------------------------------------------
-
-
-def killed(seconds: float, kind: str, *places: Path) -> list[list[str]]:
-    """What a process said before it was killed, so long after it was ready."""
-    command = [sys.executable, str(HERE / "killed.py"), kind, *map(str, places)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(seconds)
-        process.send_signal(signal.SIGKILL)
-        lines = process.stdout.read().split("\n")
-    return [line.split() for line in lines[:-1]]
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])

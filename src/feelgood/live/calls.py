@@ -170,8 +170,7 @@ class Mailbox:
             memory = (ctypes.c_uint32 * end).from_address(place)
             words, self.array = np.ctypeslib.as_array(memory), array
         self._words, numbers = words, words.view(np.float32)
-        #: Where `REQUEST_HEAD` writes arm, round, row, whether the draw ahead was played, whether to draw,
-        #: 1, and the reward; and where the context goes.
+        #: Where `REQUEST_HEAD` writes its words and the reward; and where the context goes.
         self.head, self.context = words.data, numbers[first:mask].reshape(game.spec.context_shape)
         self._mask = numbers[mask:end]
 

@@ -4,6 +4,7 @@ Every error is one sentence, and is raised before anything has changed.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,8 +28,9 @@ def parse_arms(arms: Any) -> list[Label]:
     labels = [parse_label(label) for label in arms]
     if len(labels) < 2:
         raise FeelgoodError(f"arms = {shown(labels)} are too few: a bandit needs at least 2.")
+    texts = Counter(str(label) for label in labels)  # as logs and tables have them
     for label in labels:
-        if labels.count(label) > 1:
+        if texts[str(label)] > 1:
             raise FeelgoodError(f"the arm {shown(label)} is there twice: give each one name.")
     return labels
 
@@ -84,7 +86,7 @@ class ArmTable:
     def require_new(self, label: Any) -> Label:
         """A name for one more arm."""
         label = parse_label(label)
-        if label in self.slot_of:
+        if str(label) in map(str, self.active):
             raise FeelgoodError(f"the arm {shown(label)} is there already: use another name.")
         return label
 
