@@ -31,13 +31,15 @@ def same(one: feelgood.Bandit, other: feelgood.Bandit) -> bool:
 )
 def test_a_decision_keeps_the_law_of_its_own_moment(agent: str) -> None:
     """However much is learned before somebody asks for the probability."""
-    bandit, expected, kept = made(agent), [], []
+    bandit, twin, expected, kept = made(agent), made(agent), [], []
     for x, r in zip(X, R, strict=True):
-        expected.append(bandit.pmf(x))
+        expected.append(twin.pmf(x))
         kept.append(bandit.act(x))
-        bandit.update(kept[-1].id, r)
-        if len(kept) % 7 == 0:
-            bandit.act(X[:2])  # draws in between
+        for one in (bandit, twin):
+            own = kept[-1].id if one is bandit else twin.act(x).id
+            one.update(own, r)
+            if len(kept) % 7 == 0:
+                one.act(X[:2])  # draws in between
     for decision, law in zip(kept, expected, strict=True):
         assert law is not None and np.array_equal(decision.pmf, law)
     assert not np.array_equal(expected[0], expected[-1])
