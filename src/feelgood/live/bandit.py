@@ -155,7 +155,7 @@ class Bandit:
         labels: tuple[Label, ...],
     ) -> list[Decision]:
         """All of them, written down, or none."""
-        mark, first = state.player.mark(), state.ledger.next
+        mark, first = state.player.mark(len(rows)), state.ledger.next
         try:
             made = [state.decide(context, allowed, labels) for context in rows]
             if self._recorder is not None:

@@ -58,6 +58,8 @@ class LivePlayer(PlayerState):
         REQUEST_HEAD.pack_into(mail.head, 0, arm, round, row, self.played, draws, 1, reward)
         if context is not None:
             mail.context[...] = context
+        if self._lost:
+            raise FeelgoodError("a program failed and its state is lost: load the bandit again.")
         before = self._copied
         if before is None:
             before = self.copied()
@@ -73,6 +75,7 @@ class LivePlayer(PlayerState):
                 words.block_until_ready()
         except BaseException:
             self._put(before)
+            self._lost = any(leaf.is_deleted() for leaf in self.large)
             raise
         self.words = words
         self._copied = None
@@ -105,10 +108,12 @@ class LivePlayer(PlayerState):
             arm = int(arms if self.chains == 1 else arms[self._acting()])
         law = None
         if self.has_law:
-            words = self._copied
+            words, large = self._copied, self.large
             if words is None:
                 words = self.copied()
-            law = self.law_of, (self.programs, words, self.large, context, allowed, arms)
+            if large and self.chains == 1:
+                large = self._large_copied()
+            law = self.law_of, (self.programs, words, large, context, allowed, arms)
         self.round += 1
         self.ready = False
         self.played = self._moves
@@ -137,26 +142,32 @@ class LivePlayer(PlayerState):
         """One observed reward; with the draw of the next round."""
         if self.grows and self.version >= self.room:
             self.grow()
-        before, large = self._copied, self.large
+        before = self._copied
         if before is None:
             before = self.copied()
         self._run(self.programs.learn, context, arm, reward, draws)
         if self._undone[-1]:
-            self.large = large
             self._put(before)
             self._run(self.programs.learn_fully, context, arm, reward, draws)
         self.version += 1
         self.ready = draws
         self.played = False
 
-    def mark(self) -> tuple[Any, ...]:
-        """Where the player is, to go back to."""
-        return self.copied(), self.large, self.round, self.ready, self.played
+    def mark(self, rounds: int) -> tuple[Any, ...]:
+        """Where the player is, with a draw ready, to go back to after so many rounds.
+
+        One round changes nothing but its number. More of them draw, so that it takes a copy.
+        """
+        self.prepare()
+        now = self.round, self.ready, self.played
+        return (*now, *((None, None) if rounds == 1 else (self.copied(), self._large_copied())))
 
     def go_back(self, mark: tuple[Any, ...]) -> None:
         """To where the player was."""
-        words, self.large, self.round, self.ready, self.played = mark
-        self._put(words)
+        self.round, self.ready, self.played, words, large = mark
+        if words is not None:
+            self.large = large
+            self._put(words)
 
     def play(self) -> None:
         """The draw that was ready has been played: the next round begins."""
@@ -189,6 +200,5 @@ class LivePlayer(PlayerState):
         request = self._mail.asking(context, 0, self._row(), None)
         for learn in (self.programs.learn, self.programs.learn_fully):
             if learn is not None:
-                own = jax.numpy.array(self.words)
-                learned = learn(own, request, self._noise, *self._current_large())
-                jax.block_until_ready(learned)
+                own = jax.numpy.array(self.words), request, self._noise, *self._large_copied()
+                jax.block_until_ready(learn(*own))

@@ -303,4 +303,4 @@ def restored(saved: SavedBandit, path: Any, exact: bool) -> LiveState:
 def _as_numpy(leaf: Any) -> np.ndarray:
     if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
+    return np.array(leaf)  # a copy: the leaf itself will change

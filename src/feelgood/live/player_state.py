@@ -85,8 +85,7 @@ class PlayerState:
         """What no two players may share: requests, noise, and parameters on the host."""
         self._mail, self._rounds_ahead = Mailbox(self.game), self.game.rounds_ahead
         self._noise_first = -self._rounds_ahead
-        self._place = -1
-        self._large_theta: int | None = None
+        self._place, self._lost = -1, False
         self._copied: Any = None
 
     def _look_at_agent(self) -> tuple[tuple[int, ...], bool]:
@@ -148,6 +147,12 @@ class PlayerState:
         pairs = [(state[i], j) for i, j in zip(self._changed, carried.ahead, strict=True)]
         place = {leaf: at for at, leaf in enumerate(packing.large)}
         self._pairs = [(place[a], place[b]) for a, b in pairs if a in place]
+        places: set[int] = set()
+        for at, leaf in enumerate(self.large):  # programs change each in place
+            if leaf.unsafe_buffer_pointer() in places:
+                self.large[at] = jax.numpy.array(leaf)
+            places.add(self.large[at].unsafe_buffer_pointer())
+        self._large_theta: int | None = None
         if self.linear:
             (leaf,) = jax.tree.leaves(carried.parameters)
             self._theta = slice(packing.offsets[leaf], packing.offsets[leaf] + packing.size(leaf))
@@ -158,7 +163,7 @@ class PlayerState:
     def grow(self) -> None:
         """Twice the room."""
         step = GrowStep(self.programs.packing, self._changed, 2 * self.room)
-        arguments = (self.words, *self._current_large())
+        arguments = (self.words, *self.large)
         carried = compiled(step, *arguments, effort=compiling.ONCE)[0](*arguments)
         self.room *= 2
         self.programs = self._programs(self.room)
@@ -173,13 +178,20 @@ class PlayerState:
     # ---- words --------------------------------------------------------------------------
 
     def _current_large(self) -> Any:
-        """The large leaves with which the next program starts."""
-        if self.played and self._pairs:
-            large = list(self.large)
-            for before, after in self._pairs:
-                large[before] = large[after]
-            return large
-        return self.large
+        """The large leaves with which the next program starts.
+
+        Once a draw was played, it is the state, and the old state is room for the next draw.
+        """
+        if not (self.played and self._pairs):
+            return self.large
+        large = list(self.large)
+        for before, after in self._pairs:
+            large[before], large[after] = large[after], large[before]
+        return large
+
+    def _large_copied(self) -> list[Any]:
+        """The large leaves as they are now, which nothing will change."""
+        return [jax.numpy.array(leaf) for leaf in self.large]
 
     def _look(self) -> None:
         """See the words where they are, on a CPU for as long as they stay there."""
@@ -198,7 +210,8 @@ class PlayerState:
         if self._large_theta is None:
             drawn = self._whole[self._theta].view(np.float32)
         else:
-            drawn = np.asarray(self.large[self._large_theta])
+            # A copy: what the host looks at cannot be changed in place.
+            drawn = np.array(self.large[self._large_theta])
         spec = self.game.spec
         self._parameters = drawn.reshape(spec.dim, spec.blocks * self.chains)
 
@@ -216,7 +229,7 @@ class PlayerState:
     def carried(self) -> Carried:
         """All that is carried, on the host; a draw that was played is the state."""
         packing = self.programs.packing
-        arguments = (self.words, list(self._current_large()))
+        arguments = (self.words, self.large)
         carried = compiled(packing.unpack, *arguments, effort=compiling.ONCE)[0](*arguments)
         if self.played:
             leaves, tree = jax.tree.flatten(carried.state)
@@ -229,7 +242,7 @@ class PlayerState:
         """Another player with this state and streams of its own."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
-        copy.large, copy.streams = list(self.large), streams
+        copy.streams = streams
         copy._equip()
         copy.set_streams()
         return copy
@@ -239,7 +252,8 @@ class PlayerState:
         """Put the streams into what is carried; a draw made ahead is that of another stream."""
         carried = self.carried()._replace(streams=jax.numpy.asarray(self.streams))
         self._pack(carried)
-        self._look()
+        self.large = self._large_copied()  # a program returns what it was given as it is
+        self._split_large()
         self.ready = self.played = False
 
     def is_made_ahead(self) -> bool:

@@ -34,13 +34,17 @@ class ProgramSet:
         sparing: bool,
     ) -> None:
         self.packing, self._game, hints = packing, game, game.agent.hints
+        # To do rare work again takes a copy of the state: where that is large, there is none.
+        sparing = sparing and not packing.large
         words = jax.ShapeDtypeStruct((packing.offsets[-1],), np.uint32)
         large = [jax.ShapeDtypeStruct(packing.shapes[i], packing.dtypes[i]) for i in packing.large]
         request = jax.ShapeDtypeStruct((Form(game).starts[-1],), np.uint32)
         noise = jax.ShapeDtypeStruct((game.rounds_ahead, game.normals), np.float32)
 
-        # On a CPU the host looks at the words where they are: there programs change them in place.
-        moving = (0,) if jax.default_backend() == "cpu" else ()
+        # On a CPU programs change a state where it is, and the host looks at it there.
+        moving: tuple[int, ...] = ()
+        if jax.default_backend() == "cpu":
+            moving = (0, *range(3, 3 + len(large)))
 
         def made(step: Any, *given: Any, donate: tuple[int, ...] = ()) -> Any:
             arguments = (words, request, *given, *large)

@@ -20,7 +20,7 @@ from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
 from feelgood.live.calls import Form, Game, Request, turns
-from feelgood.live.state_words import MOST_WORDS, Packing
+from feelgood.live.state_words import Packing
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
@@ -173,7 +173,7 @@ class Step(eqx.Module):
         leaves, tree = jax.tree.flatten(carried.state)
         for i, drawn in zip(self.changed, carried.ahead, strict=True):
             # Of large leaves the caller has passed the right one.
-            small = math.prod(drawn.shape) <= MOST_WORDS
+            small = math.prod(drawn.shape) <= self.packing.most
             leaves[i] = _select(request.played, drawn, leaves[i]) if small else leaves[i]
         return carried._replace(state=jax.tree.unflatten(tree, leaves))
 

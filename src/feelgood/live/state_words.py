@@ -25,12 +25,15 @@ class Packing:
     tree: Any
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
+    #: Leaves of more words than this are arrays of their own.
+    most: int
 
     @classmethod
     def of(cls, like: Any) -> "Packing":
         """For trees of these shapes. A key counts as the words that it is made of."""
         leaves, tree = jax.tree.flatten(like)
-        return cls(tree, tuple(x.shape for x in leaves), tuple(x.dtype for x in leaves))
+        shapes, dtypes = tuple(x.shape for x in leaves), tuple(x.dtype for x in leaves)
+        return cls(tree, shapes, dtypes, MOST_WORDS)
 
     def __post_init__(self) -> None:
         for dtype in self.dtypes:
@@ -43,7 +46,7 @@ class Packing:
 
     def is_large(self, leaf: int) -> bool:
         """Whether a leaf is an array of its own."""
-        return self.size(leaf) > MOST_WORDS
+        return self.size(leaf) > self.most
 
     @property
     def large(self) -> tuple[int, ...]:
@@ -117,4 +120,4 @@ def as_leaf(value: Any, like: Any) -> Any:
         raise TypeError(f"{value.dtype} is not {like.dtype}")
     if value.shape != like.shape:
         raise TypeError(f"{value.shape} is not {like.shape}")
-    return jnp.asarray(value)
+    return jnp.array(value)
