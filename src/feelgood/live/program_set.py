@@ -20,6 +20,7 @@ from feelgood.live.programs import (
 )
 from feelgood.live.state_words import Packing
 from feelgood.stats.choice_probabilities import choice_probabilities
+from feelgood.stats.independent_scores import USUAL
 
 
 class ProgramSet:
@@ -83,7 +84,7 @@ class ProgramSet:
             return np.asarray(self._rule(words, request, *large), np.float64)[offered]
         assert self._scores is not None
         told = jax.tree.map(np.asarray, self._scores(words, request, *large))
-        return choice_probabilities(told, allowed).pmf[offered]
+        return choice_probabilities(told, allowed, accuracy=USUAL).pmf[offered]
 
 
 def noise_program(game: Game, streams: np.ndarray) -> Any:
