@@ -4,7 +4,8 @@
     python bench/latency.py --peer-python P      # with pymab and Vowpal Wabbit, of another Python
 
 5 arms, contexts of 20 features. Every contender is a process of its own, pinned to the same core;
-they take turns, and each figure is the median over the turns. What is timed is in bench/README.md.
+they take short turns, so that a machine that is slow for a while is slow for all of them. Figures
+are percentiles over all turns. What is timed is in bench/README.md.
 """
 
 import argparse
@@ -24,7 +25,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 ARMS, FEATURES, WARM_UP = 5, 20, 300
 #: Ours are named as `feelgood list` does; the others run in the Python of the peers or in ours.
-OURS, PLAIN, PEERS = ("lints", "lmcts"), ("numpy-lints",), ("pymab", "vw")
+OURS, PLAIN, PEERS = ("lints", "lints-told", "lmcts"), ("numpy-lints",), ("pymab", "vw")
+#: As the plain one and pymab, this one is told the noise and the prior.
+TOLD = {"noise": 1.0, "prior": 1.0}
 Act = Callable[[np.ndarray], tuple[Any, int]]
 Update = Callable[[Any, np.ndarray, int, float], None]
 
@@ -58,7 +61,8 @@ class PlainLinTS:
 def ours(agent: str) -> tuple[Act, Update]:
     import feelgood
 
-    bandit = feelgood.Bandit(agent, ARMS, FEATURES, seed=0)
+    name, _, told = agent.partition("-")
+    bandit = feelgood.Bandit(name, ARMS, FEATURES, seed=0, settings=TOLD if told else None)
 
     def act(x: np.ndarray) -> tuple[Any, int]:
         decision = bandit.act(x)
@@ -117,71 +121,103 @@ def contender(name: str) -> tuple[Act, Update]:
     return others[name]() if name in others else ours(name)
 
 
-def measured(name: str, rounds: int) -> dict[str, float]:
-    """Percentiles in microseconds of `rounds` decisions, each rewarded at once."""
+def play(name: str) -> None:
+    """Rounds as the driver asks for them, one line per turn, with microseconds as the answer."""
     act, update = contender(name)
     rng = np.random.default_rng(1)
     weights = rng.normal(size=(ARMS, FEATURES))
-    acting, both = [], []
-    for t in range(WARM_UP + rounds):
-        x = rng.normal(size=FEATURES)
-        start = time.perf_counter()
-        own, arm = act(x)
-        acted = time.perf_counter()
-        reward = float(weights[arm] @ x + rng.normal())
-        before = time.perf_counter()
-        update(own, x, arm, reward)
-        end = time.perf_counter()
-        if t >= WARM_UP:
-            acting.append(acted - start)
-            both.append(acted - start + end - before)
-    numbers = {"act p50": (acting, 50), "p50": (both, 50), "p90": (both, 90), "p99": (both, 99)}
-    return {key: 1e6 * float(np.percentile(v, p)) for key, (v, p) in numbers.items()}
+    for line in sys.stdin:
+        acting, both = [], []
+        for _ in range(int(line)):
+            x = rng.normal(size=FEATURES)
+            start = time.perf_counter()
+            own, arm = act(x)
+            acted = time.perf_counter()
+            reward = float(weights[arm] @ x + rng.normal())
+            before = time.perf_counter()
+            update(own, x, arm, reward)
+            end = time.perf_counter()
+            acting.append(round(1e6 * (acted - start), 3))
+            both.append(round(1e6 * (acted - start + end - before), 3))
+        print(json.dumps([acting, both]), flush=True)
 
 
-def in_own_process(python: str, name: str, rounds: int, core: int) -> dict[str, float] | None:
-    """The same in a process of its own, on one core; None where it cannot be run."""
-    command = [python, __file__, "--one", name, "--rounds", str(rounds)]
-    if sys.platform == "linux":
-        command = ["taskset", "-c", str(core), *command]
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env=os.environ | threads
-    )
-    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+class Contender:
+    """One of them, in a process of its own, on one core."""
+
+    def __init__(self, name: str, python: str, core: int) -> None:
+        command = [python, __file__, "--one", name]
+        if sys.platform == "linux":
+            command = ["taskset", "-c", str(core), *command]
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | threads,
+        )
+        self.acting: list[float] = []
+        self.both: list[float] = []
+        self.turn_medians: list[float] = []
+        self.turn(WARM_UP)
+        self.acting, self.both, self.turn_medians = [], [], []
+
+    def turn(self, rounds: int) -> None:
+        """So many rounds more."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(rounds, file=self.process.stdin, flush=True)
+        acting, both = json.loads(self.process.stdout.readline())
+        self.acting += acting
+        self.both += both
+        self.turn_medians.append(statistics.median(both))
+
+    def end(self) -> dict[str, float]:
+        """Percentiles in microseconds."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+        kinds = {"act p50": (self.acting, 50)} | {f"p{p}": (self.both, p) for p in (50, 90, 99)}
+        return {key: round(float(np.percentile(v, p)), 2) for key, (v, p) in kinds.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--rounds", type=int, default=3_000)
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=300, help="of a turn")
+    parser.add_argument("--turns", type=int, default=30)
     parser.add_argument("--core", type=int, default=(os.cpu_count() or 1) - 1)
     parser.add_argument("--peer-python", default=str(HERE / ".venv" / "bin" / "python"))
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "latency.json")
     asked = parser.parse_args()
     if asked.one:
-        print(json.dumps(measured(asked.one, asked.rounds)))
+        play(asked.one)
         return
     peers = PEERS if Path(asked.peer_python).exists() else ()
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in (*OURS, *PLAIN, *peers)}
+    pythons = dict.fromkeys((*OURS, *PLAIN), sys.executable) | dict.fromkeys(
+        peers, asked.peer_python
+    )
+    playing = {name: Contender(name, python, asked.core) for name, python in pythons.items()}
     for _ in range(asked.turns):
-        for name, runs in found.items():
-            python = asked.peer_python if name in PEERS else sys.executable
-            numbers = in_own_process(python, name, asked.rounds, asked.core)
-            if numbers is not None:
-                runs.append(numbers)
-    medians = {
-        name: {key: statistics.median(run[key] for run in runs) for key in runs[0]}
-        for name, runs in found.items()
-        if runs
+        for one in playing.values():
+            one.turn(asked.rounds)
+    # Slow spells hit all in turn: the ratio of two medians of one turn hardly feels them.
+    last = playing[(peers or PLAIN)[0]].turn_medians
+    ratios = {
+        name: statistics.median(a / b for a, b in zip(one.turn_medians, last, strict=True))
+        for name, one in playing.items()
     }
-    print(f"{'µs, one core':<14}" + "".join(f"{key:>10}" for key in next(iter(medians.values()))))
-    for name, row in medians.items():
-        print(f"{name:<14}" + "".join(f"{value:>10.1f}" for value in row.values()))
-    results = HERE / "results" / "latency.json"
-    results.parent.mkdir(exist_ok=True)
+    rows = {
+        name: {**one.end(), f"times {(peers or PLAIN)[0]}": round(ratios[name], 3)}
+        for name, one in playing.items()
+    }
+    print(f"{'µs, one core':<14}" + "".join(f"{key:>14}" for key in next(iter(rows.values()))))
+    for name, row in rows.items():
+        print(f"{name:<14}" + "".join(f"{value:>14.2f}" for value in row.values()))
+    asked.results.parent.mkdir(exist_ok=True)
     machine = {"processor": platform.processor(), "python": platform.python_version()}
-    results.write_text(json.dumps({"machine": machine, "microseconds": medians}, indent=1) + "\n")
+    text = json.dumps({"machine": machine, "microseconds": rows}, indent=1)
+    asked.results.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -17,11 +17,11 @@ def save(file: Path, *others: Path) -> None:
         write_bandit(file, saved)
 
 
-def journal(folder: Path) -> None:
+def journal(folder: Path, log: Path | None = None) -> None:
     """Decisions and rewards, each said once the call has returned."""
     import feelgood
 
-    bandit = feelgood.Bandit.load(folder, exact=True)
+    bandit = feelgood.Bandit.load(folder, exact=True, log=log)
     rng = np.random.default_rng()
     print("ready", flush=True)
     while True:
@@ -31,5 +31,10 @@ def journal(folder: Path) -> None:
         print("reward", decision.id, flush=True)
 
 
+def log(folder: Path, file: Path) -> None:
+    """The same, with a log beside the journal."""
+    journal(folder, file)
+
+
 if __name__ == "__main__":
-    {"save": save, "journal": journal}[sys.argv[1]](*map(Path, sys.argv[2:]))
+    {"save": save, "journal": journal, "log": log}[sys.argv[1]](*map(Path, sys.argv[2:]))

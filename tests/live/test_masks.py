@@ -10,7 +10,7 @@ import pytest
 
 from feelgood.api.agent_case import PLAIN, PROBLEMS, problems_for
 from feelgood.core.policy import AGENTS
-from feelgood.live.live_player import takes_masks
+from feelgood.live.program_set import takes_masks
 from feelgood.numerics import generator
 from feelgood.numerics.noise import round_noise
 from feelgood.stats.counts_of_law import p_of_counts

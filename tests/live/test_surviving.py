@@ -3,16 +3,13 @@
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
-import time
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from killing import killed
 
 import feelgood
 from feelgood import FeelgoodError
@@ -20,7 +17,6 @@ from feelgood.live import bandit_files, journal
 from feelgood.live.bandit_files import SavedBandit, saved_bytes, write_bandit
 
 X = np.random.default_rng(3).normal(size=(100, 2)).astype(np.float32)
-HERE = Path(__file__).parent
 
 
 def played(**more: Any) -> feelgood.Bandit:
@@ -219,7 +215,7 @@ def test_a_state_that_cannot_be_saved_anew_loses_nothing(
     monkeypatch.setattr(journal, "_LONG", -(10**9))  # it is always time to save anew
     bandit = feelgood.Bandit("lints", ["a", "b", "c"], 2, journal=folder)
     with monkeypatch.context() as patch:
-        patch.setattr("feelgood.live.bandit.write_bandit", full)
+        patch.setattr("feelgood.live.recording.write_bandit", full)
         for x in X[:3]:
             bandit.learn(x, "a", 1.0)
         assert len(list(folder.glob("records-*"))) == 1
@@ -227,7 +223,7 @@ def test_a_state_that_cannot_be_saved_anew_loses_nothing(
     with feelgood.Bandit.load(folder, exact=True) as again:
         assert again.version == 3
         with monkeypatch.context() as patch:
-            patch.setattr("feelgood.live.bandit.write_bandit", full)
+            patch.setattr("feelgood.live.recording.write_bandit", full)
             with pytest.raises(FeelgoodError, match="no space"):
                 again.add_arm("d")
         with pytest.raises(FeelgoodError, match="was closed"):
@@ -237,18 +233,6 @@ def test_a_state_that_cannot_be_saved_anew_loses_nothing(
 
 
 # ---- kills ---------------------------------------------------------------------------------
-
-
-def killed(seconds: float, kind: str, *places: Path) -> list[list[str]]:
-    """What a process said before it was killed, so long after it was ready."""
-    command = [sys.executable, str(HERE / "killed.py"), kind, *map(str, places)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(seconds)
-        process.send_signal(signal.SIGKILL)
-        lines = process.stdout.read().split("\n")
-    return [line.split() for line in lines[:-1]]
 
 
 @pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.slow)])

@@ -11,7 +11,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.score_law import ScoreLaw
 from feelgood.stats.choice_probabilities import choice_probabilities
 from feelgood.stats.counts_of_law import p_of_counts
-from feelgood.stats.independent_scores import independent_choices
+from feelgood.stats.independent_scores import FINEST, USUAL, independent_choices
 from feelgood.stats.scaled_scores import scaled_choices
 from feelgood.stats.shared_scores import cone_shares
 
@@ -101,6 +101,18 @@ def test_two_arms_with_a_common_scale_are_students(freedom: float) -> None:
         want = stats.t.cdf(z, freedom), stats.t.sf(z, freedom)
         np.testing.assert_allclose(got, want, rtol=1e-9)
         assert abs(got.sum() - 1.0) < 1e-10
+
+
+@pytest.mark.parametrize("freedom", [None, 1.0, 20.0, 200.0, 3_000.0, 1e6])
+def test_the_usual_accuracy_has_eight_digits_of_what_is_played(freedom: float | None) -> None:
+    """Against the finest: relative to every probability above 1e-9, absolute below it."""
+    rng = np.random.default_rng(12)
+    for scale in (0.1, 1.0, 4.0):
+        mean, deviation = scale * rng.normal(size=5), np.exp(rng.normal(size=5))
+        law = ScoreLaw(mean, deviation=deviation, freedom=freedom)
+        fine, usual = (choice_probabilities(law, accuracy=a).pmf for a in (FINEST, USUAL))
+        np.testing.assert_allclose(usual, fine, rtol=1e-8, atol=1e-15)
+        assert abs(usual.sum() - 1.0) < 1e-10
 
 
 def test_many_degrees_of_freedom_are_a_normal_law() -> None:

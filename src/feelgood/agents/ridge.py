@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.agents.model_settings import ModelPolicy
@@ -15,6 +14,7 @@ from feelgood.core.settings import setting
 from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.numerics.rare import rarely
 from feelgood.targets import models, sums
 from feelgood.targets.scales import LEAST_NOISE, Factor, ScaleModel, Scales
 from feelgood.targets.sums import Stats, Value
@@ -109,7 +109,7 @@ class RidgeAgent(Policy):
                 new = jnp.concatenate([factor.lower, factor.white[None]])
                 return jnp.where(renewed, new, old)
 
-            system = lax.cond(jnp.any(renewed), renew, lambda old: old, system)
+            system = rarely(renewed, renew, system)
             learned = Learned(scales, stats)
         return dataclasses.replace(state, ridge=Ridge(system=system), count=count, learned=learned)
 

@@ -21,6 +21,7 @@ from feelgood.core.spec import Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.numerics.lanes import Mask
+from feelgood.numerics.rare import rarely
 from feelgood.samplers.blocks import Kernel, RoundInfo, Tuning, run_steps
 from feelgood.targets import models, sums
 from feelgood.targets.arm_jumps import Centre
@@ -312,11 +313,8 @@ class Thompson(GibbsPolicy):
 
         def fresh(root: Array, ratio: Number) -> Array:
             """A root of V⁻¹ with another ratio, in the chains whose scales were renewed."""
-            return lax.cond(
-                jnp.any(renewed),
-                lambda r: jnp.where(renewed, Factor.of(stats, ratio).root, r),
-                lambda r: r,
-                root,
+            return rarely(
+                renewed, lambda r: jnp.where(renewed, Factor.of(stats, ratio).root, r), root
             )
 
         if root is not None and self.lambda_reg is None:

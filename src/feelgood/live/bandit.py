@@ -1,6 +1,5 @@
 """The bandit that a service asks."""
 
-import contextlib
 import itertools
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,13 +12,16 @@ from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.policy import AGENTS, require_playable
 from feelgood.core.spec import Spec
 from feelgood.live import bandit_arguments as arguments
-from feelgood.live.bandit_files import read_bandit, saved_bytes, write_bandit
+from feelgood.live.bandit_files import read_bandit, write_bandit
+from feelgood.live.callers_thread import run_in_callers_thread
 from feelgood.live.decisions import Decision, Ledger
-from feelgood.live.journal import STATE, Journal, read_records
-from feelgood.live.live_player import LivePlayer, run_in_callers_thread
+from feelgood.live.journal import STATE, Journal, Record, read_records
+from feelgood.live.live_player import LivePlayer
 from feelgood.live.live_state import LiveState, restored
+from feelgood.live.recording import Recorder
 from feelgood.live.requests import ArmTable, Label, parse_arms, parse_reward, parse_weight
 from feelgood.live.streams_of import first_streams
+from feelgood.logs.event_log import EventLog
 
 MOST_MEMBERS, MOST_SEED = 4096, 2**32 - 1
 
@@ -42,7 +44,8 @@ class Bandit:
     `journal` is a folder in which every decision and reward is on disk before the call returns.
     `Bandit.load` of that folder goes on after a kill with all of them. With `fsync="batched"` the
     system may keep the latest tenth of a second in memory: a kill of the process still loses
-    nothing, but a power failure may.
+    nothing, but a power failure may. `log` is a file to which decisions, their probabilities and
+    rewards are added for `feelgood evaluate` and `feelgood report`, or an `EventLog`.
 
     All methods may be called by several threads. An error changes nothing.
     """
@@ -62,6 +65,7 @@ class Bandit:
         pending: int | Any = 100_000,
         journal: str | Path | None = None,
         fsync: str | Any = "always",
+        log: EventLog | str | Path | None = None,
     ) -> None:
         run_in_callers_thread()
         entry = AGENTS[agent]
@@ -82,15 +86,19 @@ class Bandit:
         if folder is not None and (folder / STATE).exists():
             raise FeelgoodError(f"there is a journal in {folder} already: use Bandit.load.")
         own = None if folder is None else Journal(folder, fsync)
-        player = LivePlayer(policy, spec, streams, keep=keep)
-        player.warm_up()
-        self._open(LiveState(agent, resolved, spec, ArmTable(labels), ledger, player), own)
+        with Recorder.opened(own, log) as recorder:
+            player = LivePlayer(policy, spec, streams, keep=keep)
+            player.warm_up()
+            state = LiveState(agent, resolved, spec, ArmTable(labels), ledger, player)
+            if recorder is not None:
+                recorder.begin(state)
+        self._open(state, recorder)
 
-    def _open(self, state: LiveState, journal: Journal | None, learns: bool = True) -> None:
-        self._state, self._journal, self._learns = state, journal, learns
+    def _open(self, state: LiveState, recorder: Recorder | None, learns: bool = True) -> None:
+        self._state, self._recorder, self._learns = state, recorder, learns
         self._lock, self._closed = threading.RLock(), False
-        if journal is not None:
-            self._compact()
+        #: Whether most calls need no more than the state.
+        self._plain = learns and recorder is None
 
     # ---- decide -------------------------------------------------------------------------
 
@@ -116,10 +124,20 @@ class Bandit:
         `mask` says which arms may be played: truth values, or names.
         """
         with self._lock:
-            contexts = self._state.contexts
-            if contexts.is_batch(x):
-                return self._decide([contexts.one(row) for row in x], mask)
-            return self._decide((contexts.one(x),), mask)[0]
+            state = self._state
+            if mask is None and self._plain:
+                decision = state.decide_plainly(x)
+                if decision is not None:
+                    if len(state.ledger.waiting) > state.ledger.most:
+                        self._expire(state.ledger.overdue())
+                    return decision
+            contexts = state.contexts
+            several = contexts.is_batch(x)
+            rows = [contexts.one(row) for row in x] if several else [contexts.one(x)]
+            allowed, labels = self._allowed(mask)
+            self._require_open()
+            made = self._decide(state, rows, allowed, labels)
+            return made if several else made[0]
 
     def _allowed(self, mask: Any) -> tuple[np.ndarray | None, tuple[Label, ...]]:
         allowed, labels = self._state.arms.mask(mask)
@@ -130,33 +148,26 @@ class Bandit:
             )
         return allowed, labels
 
-    def _decide(self, rows: Sequence[np.ndarray], mask: Any) -> list[Decision]:
-        allowed, labels = self._allowed(mask)
-        self._require_open()
-        state, journal = self._state, self._journal
-        player, ledger = state.player, state.ledger
-        mark, first, out = player.mark(), ledger.next, []
+    def _decide(
+        self,
+        state: LiveState,
+        rows: Sequence[np.ndarray],
+        allowed: np.ndarray | None,
+        labels: tuple[Label, ...],
+    ) -> list[Decision]:
+        """All of them, written down, or none."""
+        mark, first = state.player.mark(len(rows)), state.ledger.next
         try:
-            for context in rows:
-                player.prepare()
-                arms = player.arms(context, allowed)
-                slot = int(arms if player.chains == 1 else arms[player.noise(player.round)[2]])
-                law = player.law_later(context, allowed, arms) if player.has_law else None
-                own = ledger.open(context, slot)
-                player.play()
-                label = state.arms.labels[slot]
-                out.append(Decision(own, label, labels, player.version, law))
-                if journal is not None:
-                    journal.decided(own, ledger.waiting[own].time, slot, context)
-            if journal is not None:
-                journal.commit()
+            made = [state.decide(context, allowed, labels) for context in rows]
+            if self._recorder is not None:
+                self._recorder.decided(state, made)
         except BaseException:
-            player.go_back(mark)
-            ledger.withdraw(first)
+            state.player.go_back(mark)
+            state.ledger.withdraw(first)
             raise
-        if len(ledger.waiting) > ledger.most:
-            self._expire(ledger.overdue())
-        return out
+        if len(state.ledger.waiting) > state.ledger.most:
+            self._expire(state.ledger.overdue())
+        return made
 
     def pmf(self, x: Any, mask: Any = None) -> np.ndarray | None:
         """The probability of every arm that may be played; None where the agent has none.
@@ -181,19 +192,22 @@ class Bandit:
         divided by w.
         """
         with self._lock:
-            state = self._state
-            if type(id) is int or not arguments.several(id):
+            state, recorder = self._state, self._recorder
+            whole = type(weight) is float and weight == 1.0
+            if whole and self._plain and state.reward_plainly(id, reward):
+                return
+            if arguments.several(id):
+                self._update_all(list(id), reward, weight)
+            else:
                 state.ledger.find(id)
                 number = parse_reward(reward, state.bernoulli)
                 counted = parse_weight(weight, state.player.sums, state.agent)
                 self._require_learning()
-                if self._journal is not None:
-                    self._journal.rewarded(int(id), number, counted)
-                    self._journal.commit()
+                if recorder is not None:
+                    recorder.rewarded([(int(id), number, counted)])
                 state.rewarded(int(id), number, counted)
-            else:
-                self._update_all(list(id), reward, weight)
-            self._compact_if_long()
+            if recorder is not None:
+                recorder.compact_if_long(state)
 
     def _update_all(self, ids: list[Any], rewards: Any, weights: Any) -> None:
         seen = set()
@@ -202,13 +216,13 @@ class Bandit:
             if own in seen:
                 raise FeelgoodError(f"decision {own} is there twice: give it one reward.")
             seen.add(own)
-        pairs = self._numbers(len(ids), rewards, weights)
-        if self._journal is not None:
-            for own, (reward, weight) in zip(ids, pairs, strict=True):
-                self._journal.rewarded(int(own), reward, weight)
-            self._journal.commit()
-        for i, (own, (reward, weight)) in enumerate(zip(ids, pairs, strict=True)):
-            self._state.rewarded(int(own), reward, weight, draws=i + 1 == len(ids))
+        pairs = arguments.pairs(self._state, len(ids), rewards, weights)
+        self._require_learning()
+        paid = [(int(own), *pair) for own, pair in zip(ids, pairs, strict=True)]
+        if self._recorder is not None:
+            self._recorder.rewarded(paid)
+        for i, one in enumerate(paid):
+            self._state.rewarded(*one, draws=i + 1 == len(paid))
 
     def learn(self, context: Any, arm: Any, reward: Any, weight: Any = None) -> None:
         """Learn from a context, an arm and its reward that were no decision here, such as a log's.
@@ -216,33 +230,22 @@ class Bandit:
         One of each, or a batch.
         """
         with self._lock:
-            state, journal = self._state, self._journal
+            state = self._state
             if not state.contexts.is_batch(context):
                 context, arm, reward = [context], [arm], [reward]
                 weight = None if weight is None else [weight]
             arguments.same_length("arms", arm, len(context))
             slots = [state.arms.slot(label) for label in arm]
             rows = [state.contexts.one(x) for x in context]
-            pairs = self._numbers(len(rows), reward, weight)
-            if journal is not None:
-                for x, slot, (number, counted) in zip(rows, slots, pairs, strict=True):
-                    journal.observed(slot, number, counted, x)
-                journal.commit()
+            pairs = arguments.pairs(state, len(rows), reward, weight)
+            self._require_learning()
+            if self._recorder is not None:
+                told = zip(slots, pairs, rows, strict=True)
+                self._recorder.observed([(slot, *pair, x) for slot, pair, x in told])
             for i, (x, slot) in enumerate(zip(rows, slots, strict=True)):
                 state.observed(x, slot, *pairs[i], draws=i + 1 == len(rows))
-            self._compact_if_long()
-
-    def _numbers(self, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
-        """So many rewards with their weights, checked."""
-        arguments.same_length("rewards", rewards, count)
-        numbers = [parse_reward(reward, self._state.bernoulli) for reward in rewards]
-        if weights is None or np.ndim(weights) == 0:
-            weights = [weights] * count
-        arguments.same_length("weights", weights, count)
-        sums, agent = self._state.player.sums, self._state.agent
-        counted = [parse_weight(weight, sums, agent) for weight in weights]
-        self._require_learning()
-        return list(zip(numbers, counted, strict=True))
+            if self._recorder is not None:
+                self._recorder.compact_if_long(state)
 
     def _require_open(self) -> None:
         if self._closed:
@@ -269,9 +272,8 @@ class Bandit:
 
     def _expire(self, ids: list[int]) -> None:
         self._require_open()
-        if self._journal is not None and ids:
-            self._journal.expired(ids)
-            self._journal.commit()
+        if self._recorder is not None:
+            self._recorder.expired(ids)
         self._state.expired(ids)
 
     # ---- arms ---------------------------------------------------------------------------
@@ -285,9 +287,9 @@ class Bandit:
             self._require_open()
             arm = self._state.arms.require_new(arm)
             self._state.add_arm(arm)
-            if self._journal is not None:
+            if self._recorder is not None:
                 try:
-                    self._compact()
+                    self._recorder.compact(self._state)
                 except BaseException:
                     self.close()  # its records would not fit the state on disk, which is whole
                     raise
@@ -301,9 +303,8 @@ class Bandit:
                 raise FeelgoodError(
                     f"{self._state.agent} cannot do without an arm: its choose takes no mask."
                 )
-            if self._journal is not None:
-                self._journal.removed(arm)
-                self._journal.commit()
+            if self._recorder is not None:
+                self._recorder.removed(arm)
             self._state.remove_arm(arm)
 
     # ---- copies and files ---------------------------------------------------------------
@@ -323,7 +324,12 @@ class Bandit:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, exact: bool = False, fsync: str | Any = "always"
+        cls,
+        path: str | Path,
+        *,
+        exact: bool = False,
+        fsync: str | Any = "always",
+        log: EventLog | str | Path | None = None,
     ) -> "Bandit":
         """The bandit of a file that `save` wrote, or of a journal's folder, which goes on.
 
@@ -336,10 +342,11 @@ class Bandit:
             if not (place / STATE).exists():
                 raise FeelgoodError(f"{place} is no journal: it has no {STATE}.")
             journal = Journal(place, fsync)
-        try:
+        with Recorder.opened(journal, log) as recorder:
             saved = read_bandit(place if journal is None else place / STATE)
             # The journal was written with the old random numbers: its draws are repeated by them.
             state = restored(saved, place, exact or journal is not None)
+            events: list[Record] = []
             if journal is not None:
                 events = list(read_records(place / saved.manifest["records"]))
                 for event, after in itertools.pairwise([*events, None]):
@@ -348,39 +355,18 @@ class Bandit:
                 if not exact:
                     state.fork()
             state.player.prepare()
-        except BaseException:
-            if journal is not None:
-                journal.close()
-            raise
+            if recorder is not None:
+                recorder.begin(state, events)
         bandit = object.__new__(cls)
-        bandit._open(state, journal)
+        bandit._open(state, recorder)
         return bandit
 
-    def _compact(self) -> None:
-        """Save the state anew, with an empty file of records."""
-        journal = self._journal
-        assert journal is not None
-        name = journal.begin()
-        try:
-            saved = self._state.saved(records=name)
-            write_bandit(journal.folder / STATE, saved)
-        except BaseException:
-            journal.give_up()
-            raise
-        journal.go_on(len(saved_bytes(saved)))
-
-    def _compact_if_long(self) -> None:
-        """The same where it is time to; if it fails, the old files still tell everything."""
-        if self._journal is not None and self._journal.is_long:
-            with contextlib.suppress(FeelgoodError):
-                self._compact()
-
     def close(self) -> None:
-        """Everything on disk, and the journal free for another process."""
+        """Everything on disk, and journal and log free for another process."""
         with self._lock:
-            if self._journal is not None:
-                self._journal.close()
-                self._journal, self._closed = None, True
+            if self._recorder is not None:
+                self._recorder.close()
+                self._recorder, self._closed = None, True
 
     def __enter__(self) -> "Bandit":
         return self

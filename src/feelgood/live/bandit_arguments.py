@@ -7,6 +7,8 @@ import numpy as np
 
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.spec import Likelihood
+from feelgood.live.live_state import LiveState
+from feelgood.live.requests import parse_reward, parse_weight
 
 
 def several(value: Any) -> bool:
@@ -51,6 +53,17 @@ def share(value: Any) -> float:
             f"forget = {shown(value)} is not allowed: use a share above 0 and at most 1."
         )
     return float(value)
+
+
+def pairs(state: LiveState, count: int, rewards: Any, weights: Any) -> list[tuple[float, float]]:
+    """So many rewards with their weights."""
+    same_length("rewards", rewards, count)
+    numbers = [parse_reward(reward, state.bernoulli) for reward in rewards]
+    if weights is None or np.ndim(weights) == 0:
+        weights = [weights] * count
+    same_length("weights", weights, count)
+    counted = [parse_weight(weight, state.player.sums, state.agent) for weight in weights]
+    return list(zip(numbers, counted, strict=True))
 
 
 def seconds(value: Any) -> float:

@@ -1,5 +1,6 @@
 """What one call of a compiled program brings: everything in one array of 32-bit words."""
 
+import ctypes
 import itertools
 import math
 import struct
@@ -18,9 +19,13 @@ from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys
 from feelgood.numerics.noise import RoundNoise
 
-#: Words of a request before its numbers: arm, round, two flags, and 1.
-_ARM, _ROUND, _PLAYED, _DRAWS, _ONCE, _HEAD = range(6)
-_WORDS = struct.Struct("=5If")
+#: Words of a request before its numbers: arm, round, its row of the noise, two flags, and 1.
+_ARM, _ROUND, _ROW, _PLAYED, _DRAWS, _ONCE, _HEAD = range(7)
+REQUEST_HEAD = struct.Struct("=6If")
+
+
+#: How many rounds' random numbers are drawn at once, and how many of those.
+MOST_ROUNDS_AHEAD, MOST_NORMALS_AHEAD = 64, 65_536
 
 
 class Baked:
@@ -62,9 +67,19 @@ class Game(eqx.Module):
 
     @property
     def amounts(self) -> tuple[int, int]:
-        """How many normals a request brings for `draw` and `choose`, per chain."""
+        """How many normals `draw` and `choose` take, per chain."""
         draw, choose = (0 if amount == "key" else amount for amount in self.needs)
         return draw, choose
+
+    @property
+    def normals(self) -> int:
+        """How many normals a round takes."""
+        return self.chains * sum(self.amounts)
+
+    @property
+    def rounds_ahead(self) -> int:
+        """Rounds whose random numbers are drawn at once."""
+        return max(1, min(MOST_ROUNDS_AHEAD, MOST_NORMALS_AHEAD // max(self.normals, 1)))
 
 
 class Request(NamedTuple):
@@ -72,6 +87,8 @@ class Request(NamedTuple):
 
     arm: Int[Array, ""]
     round: Int[Array, ""]
+    #: Where the round's normals are in the block of many rounds.
+    row: Int[Array, ""]
     #: Whether the draw ahead was played since the last call: then it is the state now.
     played: Array
     #: Whether to draw for the next round.
@@ -79,7 +96,6 @@ class Request(NamedTuple):
     reward: Float[Array, ""]
     context: Float[Array, "..."]
     allowed: Float[Array, " arms"]
-    noise: RoundNoise
 
 
 def turns(words: UInt32[Array, " request"]) -> Int[Array, ""]:
@@ -94,12 +110,10 @@ class Form(eqx.Module):
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where context, mask and the two calls' normals begin, and where all ends."""
-        spec, chains = self.game.spec, self.game.chains
-        draw, choose = self.game.amounts
-        lengths = (math.prod(spec.context_shape), spec.arms, draw * chains, choose * chains)
+        """Where context and mask begin, and where all ends."""
+        spec = self.game.spec
         out = [_HEAD + 1]
-        for length in lengths:
+        for length in (math.prod(spec.context_shape), spec.arms):
             out.append(out[-1] + length)
         return tuple(out)
 
@@ -107,57 +121,66 @@ class Form(eqx.Module):
         """The parts."""
         head = words[:_HEAD].astype(jnp.int32)
         numbers = lax.bitcast_convert_type(words, jnp.float32)
-        starts, spec = self.starts, self.game.spec
-        context, allowed, draw, choose = (numbers[a:b] for a, b in itertools.pairwise(starts))
-        lead = (-1, *spec.lanes)
-        noise = RoundNoise(
-            draw.reshape(lead) if self.game.amounts[0] else None,
-            choose.reshape(lead) if self.game.amounts[1] else None,
-        )
+        context, allowed = (numbers[a:b] for a, b in itertools.pairwise(self.starts))
         return Request(
             arm=head[_ARM],
             round=head[_ROUND],
+            row=head[_ROW],
             played=head[_PLAYED] > 0,
             draws=head[_DRAWS] > 0,
             reward=numbers[_HEAD],
-            context=context.reshape(spec.context_shape),
+            context=context.reshape(self.game.spec.context_shape),
             allowed=allowed,
-            noise=noise,
+        )
+
+    def request(self, context: np.ndarray, allowed: np.ndarray | None) -> np.ndarray:
+        """A request of its own, for what neither learns nor draws."""
+        first, mask, end = self.starts
+        numbers = np.zeros(end, np.float32)
+        numbers[first:mask] = context.reshape(-1)
+        numbers[mask:end] = 1.0 if allowed is None else allowed
+        return numbers.view(np.uint32)
+
+    def noise(self, block: Float[Array, "rounds normals"], row: Int[Array, ""]) -> RoundNoise:
+        """The normals of one round, from those of many."""
+        draw, choose = self.game.amounts
+        chains, lead = self.game.chains, (-1, *self.game.spec.lanes)
+        numbers = lax.dynamic_index_in_dim(block, row, keepdims=False)
+        return RoundNoise(
+            numbers[: draw * chains].reshape(lead) if draw else None,
+            numbers[draw * chains :].reshape(lead) if choose else None,
         )
 
 
-class Writer:
-    """Writes requests, on the host."""
+class Mailbox:
+    """Where the host writes requests, and programs read them.
+
+    On a CPU the memory is that of one array of JAX, so that a call transfers nothing: that takes
+    longer than the rest of a small call. Who writes makes sure that no program still reads.
+    """
 
     def __init__(self, game: Game) -> None:
-        first, mask, draw, choose, end = Form(game).starts
-        self._context, self._mask = slice(first, mask), slice(mask, draw)
-        self._draw, self._choose = slice(draw, choose), slice(choose, end)
-        self._has = tuple(amount > 0 for amount in game.amounts)
-        self._plain = np.zeros(end, np.float32)
-        self._plain[self._mask] = 1.0
+        first, mask, end = Form(game).starts
+        array = jnp.zeros(end, jnp.uint32)
+        words = np.zeros(end, np.uint32)
+        #: What programs take; None: a copy of the words.
+        self.array: Any = None
+        if jax.default_backend() == "cpu":
+            place = array.block_until_ready().unsafe_buffer_pointer()
+            memory = (ctypes.c_uint32 * end).from_address(place)
+            words, self.array = np.ctypeslib.as_array(memory), array
+        self._words, numbers = words, words.view(np.float32)
+        #: Where `REQUEST_HEAD` writes its words and the reward; and where the context goes.
+        self.head, self.context = words.data, numbers[first:mask].reshape(game.spec.context_shape)
+        self._mask = numbers[mask:end]
 
-    def __call__(
-        self,
-        context: np.ndarray | None,
-        noise: Any,
-        round: int,
-        *,
-        arm: int = 0,
-        reward: float = 0.0,
-        played: bool = False,
-        draws: bool = True,
-        allowed: np.ndarray | None = None,
-    ) -> np.ndarray:
-        """One request."""
-        numbers = self._plain.copy()
-        _WORDS.pack_into(numbers.data, 0, arm, round, played, draws, 1, reward)
-        if context is not None:
-            numbers[self._context] = context if context.ndim == 1 else context.reshape(-1)
-        if allowed is not None:
-            numbers[self._mask] = allowed
-        if self._has[0]:
-            numbers[self._draw] = noise[0]
-        if self._has[1]:
-            numbers[self._choose] = noise[1]
-        return numbers.view(np.uint32)
+    def copy(self) -> np.ndarray:
+        """The request by itself."""
+        return self._words.copy()
+
+    def asking(self, context: np.ndarray, round: int, row: int, allowed: np.ndarray | None) -> Any:
+        """A request to choose among these arms with the draw that is ready."""
+        REQUEST_HEAD.pack_into(self.head, 0, 0, round, row, False, True, 1, 0.0)
+        self.context[...] = context
+        self._mask[:] = 1.0 if allowed is None else allowed
+        return self.copy() if self.array is None else self.array

@@ -60,6 +60,7 @@ class Journal:
         self._next_name = ""
         self._waiting: list[bytes] = []
         self._length, self._worth, self._synced = 0, _LONG, time.monotonic()
+        self._before = 0
 
     # ---- records ------------------------------------------------------------------------
 
@@ -99,10 +100,21 @@ class Journal:
                     os.fsync(self._file)
                     self._synced = now
             except OSError:
-                os.ftruncate(self._file, self._length)
-                os.lseek(self._file, self._length, os.SEEK_SET)
+                self._cut(self._length)
                 raise
+        self._before = self._length
         self._length += len(content)
+
+    def take_back(self) -> None:
+        """What the last `commit` wrote has not happened."""
+        with atomic.reporting(self.folder):
+            self._cut(self._before)
+        self._length = self._before
+
+    def _cut(self, length: int) -> None:
+        assert self._file is not None
+        os.ftruncate(self._file, length)
+        os.lseek(self._file, length, os.SEEK_SET)
 
     @property
     def is_long(self) -> bool:
@@ -133,7 +145,8 @@ class Journal:
         if self._file is not None:
             os.close(self._file)
         self._file, self._next = self._next, None
-        self._length, self._synced = 0, time.monotonic()
+        self._length = self._before = 0
+        self._synced = time.monotonic()
         self._worth = _LONG + 4 * state_bytes
         for file in self.folder.glob("records-*"):
             if file.name != self._next_name:

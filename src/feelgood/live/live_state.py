@@ -7,6 +7,8 @@ have checked what they give.
 import json
 import os
 import threading
+import time
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -20,10 +22,17 @@ from feelgood.core.spec import Spec
 from feelgood.engine.compiling import in_own_precision
 from feelgood.live.arm_growth import with_a_column_more, with_one_more_arm
 from feelgood.live.bandit_files import SavedBandit
-from feelgood.live.decisions import EXPIRED, REWARDED, Ledger, Pending
+from feelgood.live.decisions import (
+    EXPIRED,
+    REWARDED,
+    Decision,
+    Ledger,
+    Pending,
+    make_pending,
+)
 from feelgood.live.journal import Record
 from feelgood.live.live_player import LivePlayer
-from feelgood.live.requests import ArmTable, Contexts, Label
+from feelgood.live.requests import DOUBLE, LARGEST_NUMBER, ArmTable, Contexts, Label
 from feelgood.live.streams_of import forked
 from feelgood.numerics.keys import start_key
 
@@ -47,17 +56,70 @@ class LiveState:
     ) -> None:
         self.agent, self.settings, self.spec = agent, settings, spec
         self.arms, self.ledger, self.player = arms, ledger, player
-        self.contexts = Contexts(spec, arms)
         self.bernoulli = spec.rewards == "bernoulli"
+        self._renew_contexts()
         self._ahead: threading.Thread | None = None
+
+    def _renew_contexts(self) -> None:
+        """After a change of the arms."""
+        self.contexts = Contexts(self.spec, self.arms)
+        some = self.spec.shared or self.arms.present is not None
+        #: The shape of a context that needs nothing but a conversion; None: every one does.
+        self._plain = None if some else self.contexts.shape
+
+    def seen(self, context: np.ndarray, labels: Sequence[Label]) -> np.ndarray:
+        """What these arms showed: the context, or a row per arm."""
+        if not self.spec.shared:
+            return context
+        return context.T[[self.arms.slot_of[label] for label in labels]]
+
+    # ---- what is asked for most, in few steps ---------------------------------------------
+
+    def decide_plainly(self, x: Any) -> Decision | None:
+        """The decision for one array of doubles, where all arms may be played; None: another case.
+
+        It is what `decide` does for a checked context.
+        """
+        if type(x) is not np.ndarray or x.dtype is not DOUBLE or x.shape != self._plain:
+            return None
+        if not x.dot(x) < LARGEST_NUMBER:
+            return None
+        return self.decide(x.astype(np.float32), None, self.arms.active)
+
+    def reward_plainly(self, own: Any, reward: Any) -> bool:
+        """Learn the reward of a waiting decision, a float; False: another case, nothing was done.
+
+        It is what `rewarded` does for a checked reward.
+        """
+        if type(own) is not int or type(reward) is not float or self.bernoulli:
+            return False
+        pending = self.ledger.waiting.get(own)
+        if pending is None or not -LARGEST_NUMBER <= reward <= LARGEST_NUMBER:
+            return False
+        if self.player.grows:
+            return False
+        self.player.learn(pending[0], pending[1], reward)
+        self.ledger.close(own, REWARDED)
+        return True
 
     # ---- events -------------------------------------------------------------------------
 
+    def decide(
+        self, context: np.ndarray, allowed: np.ndarray | None, labels: tuple[Label, ...]
+    ) -> Decision:
+        """A decision, which waits from now on."""
+        player, ledger = self.player, self.ledger
+        slot, law = player.decide(context, allowed)
+        own = ledger.next
+        ledger.waiting[own] = make_pending(Pending, (context, slot, time.time()))
+        ledger.next = own + 1
+        return Decision(own, self.arms.labels[slot], labels, player.version, law)
+
     def rewarded(self, own: int, reward: float, weight: float, draws: bool = True) -> None:
         """The reward of a waiting decision."""
-        pending = self.ledger.waiting[own]
-        self.observed(pending.context, pending.slot, reward, weight, draws)
-        self.ledger.close((own,), REWARDED)
+        context, slot, _ = self.ledger.waiting[own]
+        self.observed(context, slot, reward, weight, draws)
+        self.ledger.close(own, REWARDED)
 
     def observed(
         self, context: np.ndarray, slot: int, reward: float, weight: float, draws: bool = True
@@ -67,7 +129,7 @@ class LiveState:
             root = np.float32(weight**0.5)
             context, reward = root * context, float(root * reward)
         player = self.player
-        player.learn(context, slot, reward, draws=draws)
+        player.learn(context, slot, reward, draws)
         if player.grows and 2 * player.version > player.room and self._ahead is None:
             self._compile_ahead()
 
@@ -88,7 +150,8 @@ class LiveState:
 
     def expired(self, ids: Any) -> None:
         """Decisions that will have no reward."""
-        self.ledger.close(dict.fromkeys(ids), EXPIRED)
+        for own in dict.fromkeys(ids):
+            self.ledger.close(own, EXPIRED)
 
     def add_arm(self, label: Label) -> None:
         """One more arm; its programs are compiled."""
@@ -113,24 +176,22 @@ class LiveState:
                 waiting[own] = one._replace(context=with_a_column_more(one.context))
         self.player, self.spec = grown, spec
         self.arms.add(label)
-        self.contexts = Contexts(spec, self.arms)
+        self._renew_contexts()
 
     def remove_arm(self, label: Label) -> None:
         """An arm less: it is masked from now on."""
         self.arms.remove(label)
-        self.contexts = Contexts(self.spec, self.arms)
+        self._renew_contexts()
 
     def repeat(self, event: Record, draws: bool) -> None:
         """The same again, from a journal; `draws`: a decision may follow."""
         kind, numbers, more = event
         if kind == "D":
             own, moment, slot = numbers
-            self.player.prepare()
-            self.ledger.next = own
             context = more.reshape(self.spec.context_shape)
-            self.ledger.open(context, slot)
             self.player.play()
             self.ledger.waiting[own] = Pending(context, slot, moment)
+            self.ledger.next = own + 1
         elif kind == "R":
             own, reward, weight = numbers
             self.rewarded(own, reward, weight, draws)
@@ -242,4 +303,4 @@ def restored(saved: SavedBandit, path: Any, exact: bool) -> LiveState:
 def _as_numpy(leaf: Any) -> np.ndarray:
     if jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
-    return np.asarray(leaf)
+    return np.array(leaf)  # a copy: the leaf itself will change

@@ -5,7 +5,8 @@ Programs are modules: equal ones share what is compiled.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -19,18 +20,18 @@ from feelgood.core.score_law import ScoreLaw
 from feelgood.core.spec import Spec
 from feelgood.engine.loop import Playing, strongly_typed
 from feelgood.live.calls import Form, Game, Request, turns
-from feelgood.live.state_words import MOST_WORDS, Packing
+from feelgood.live.state_words import Packing
 from feelgood.numerics.generator import THREEFRY
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_all, fold_in, start_key
 from feelgood.numerics.noise import RoundNoise, completed, noise_ahead
+from feelgood.numerics.rare import left_out
 
-#: Rounds whose random numbers are drawn at once.
-ROUNDS_AHEAD = 64
 #: The fold of a round's key that says which member of an ensemble acts.
 _MEMBER = 2
 
 StateWords = UInt32[Array, " words"]
 RequestWords = UInt32[Array, " request"]
+NoiseRows = Float[Array, "rounds normals"]
 LargeLeaves = list[Array]
 
 
@@ -47,6 +48,8 @@ class Carried(NamedTuple):
     ahead: list[Array]
     #: The parameters of that draw, where the agent reports any.
     parameters: Any
+    #: 1 where the last step left rare work out that was needed: it must be done again, in full.
+    undone: Int[Array, ""]
 
 
 def per_chain(spec: Spec, value: Array) -> Array:
@@ -68,6 +71,19 @@ def changed_leaves(policy: Policy, needs: Needs, like: Any, keys: Any) -> tuple[
 
     jax.eval_shape(draw, policy, like, keys)
     return tuple(found)
+
+
+def has_rare_work(policy: Policy, spec: Spec, like: Any) -> bool:
+    """Whether `update` does work that a step can leave out."""
+
+    def update(policy: Policy, state: Any) -> Any:
+        context = per_chain(spec, jnp.zeros(spec.context_shape))
+        arm, reward = jnp.zeros(spec.lanes, jnp.int32), jnp.zeros(spec.lanes)
+        return policy.update(state, context, arm, reward)
+
+    with left_out() as needed:
+        jax.eval_shape(update, policy, like)
+    return bool(needed)
 
 
 def _numbers_of(needs: Needs) -> tuple[int, int]:
@@ -94,7 +110,8 @@ class Begin(eqx.Module):
         leaves = jax.tree.leaves(state)
         parameters = policy.report(state).parameters
         ahead = [leaves[i] for i in self.changed]
-        return strong(Carried(policy, streams, keep, state, ahead, parameters))
+        nothing = jnp.zeros((), jnp.int32)
+        return strong(Carried(policy, streams, keep, state, ahead, parameters, nothing))
 
 
 def strong(tree: Any) -> Any:
@@ -115,24 +132,24 @@ class PackedBegin(eqx.Module):
 
 
 class NoiseBlock(eqx.Module):
-    """The random numbers of some rounds: those of `draw` and `choose`, and who acts."""
+    """The random numbers of some rounds: a row for `draw` and `choose` each, and who acts."""
 
-    chains: int = eqx.field(static=True)
-    needs: Needs = eqx.field(static=True)
+    game: Game
 
     def __call__(
         self, streams: UInt32[Array, "chains 2"], first: Int[Array, ""]
-    ) -> tuple[Array, Array, Array]:
+    ) -> tuple[Array, Array]:
+        chains, rounds = self.game.chains, self.game.rounds_ahead
         keys = jax.random.wrap_key_data(streams, impl=THREEFRY)
-        noise = noise_ahead(keys, self.needs, first, ROUNDS_AHEAD)
+        noise = noise_ahead(keys, self.game.needs, first, rounds)
 
         def flat(numbers: Array | None) -> Array:
-            return jnp.zeros((ROUNDS_AHEAD, 0)) if numbers is None else _rows(numbers)
+            return jnp.zeros((rounds, 0)) if numbers is None else _rows(numbers)
 
-        rounds = fold_all(keys[:1], first + 1 + jnp.arange(ROUNDS_AHEAD))[0]
-        choosing = jax.vmap(lambda key: fold_in(key, _MEMBER))(rounds)
-        member = jax.vmap(lambda key: jax.random.randint(key, (), 0, self.chains))(choosing)
-        return flat(noise.draw), flat(noise.choose), member
+        folded = fold_all(keys[:1], first + 1 + jnp.arange(rounds))[0]
+        choosing = jax.vmap(lambda key: fold_in(key, _MEMBER))(folded)
+        member = jax.vmap(lambda key: jax.random.randint(key, (), 0, chains))(choosing)
+        return jnp.concatenate([flat(noise.draw), flat(noise.choose)], axis=1), member
 
 
 def _rows(numbers: Array) -> Array:
@@ -140,7 +157,11 @@ def _rows(numbers: Array) -> Array:
 
 
 class Step(eqx.Module):
-    """What the programs of one shape share."""
+    """What the programs of one shape share.
+
+    A program takes the state's words, the request, the block of normals and the large leaves. They
+    are flat, because every container costs time in every call.
+    """
 
     game: Game
     packing: Packing = eqx.field(static=True)
@@ -152,14 +173,15 @@ class Step(eqx.Module):
         leaves, tree = jax.tree.flatten(carried.state)
         for i, drawn in zip(self.changed, carried.ahead, strict=True):
             # Of large leaves the caller has passed the right one.
-            small = math.prod(drawn.shape) <= MOST_WORDS
+            small = math.prod(drawn.shape) <= self.packing.most
             leaves[i] = _select(request.played, drawn, leaves[i]) if small else leaves[i]
         return carried._replace(state=jax.tree.unflatten(tree, leaves))
 
-    def noise(self, carried: Carried, request: Request) -> RoundNoise:
+    def noise(self, carried: Carried, request: Request, block: NoiseRows) -> RoundNoise:
         """The random numbers of the request's round."""
         needs, keys = self.game.needs, self.game.keys(carried.streams)
-        noise = completed(request.noise, needs, keys, request.round)
+        ahead = Form(self.game).noise(block, request.row)
+        noise = completed(ahead, needs, keys, request.round)
         return RoundNoise(
             noise.draw if needs.draw else None, noise.choose if needs.choose else None
         )
@@ -171,12 +193,12 @@ class Step(eqx.Module):
             leaves[i] = drawn
         return jax.tree.unflatten(tree, leaves)
 
-    def with_draw(self, carried: Carried, request: Request) -> Carried:
+    def with_draw(self, carried: Carried, request: Request, block: NoiseRows) -> Carried:
         """With the draw of the request's round, where one is asked for."""
         policy = carried.policy
 
         def draw(state: Any) -> tuple[list[Array], Any]:
-            drawn = policy.draw(self.noise(carried, request).draw, state)
+            drawn = policy.draw(self.noise(carried, request, block).draw, state)
             leaves = jax.tree.leaves(drawn)
             return [leaves[i] for i in self.changed], policy.report(drawn).parameters
 
@@ -203,46 +225,59 @@ def _select(first: Array, yes: Array, no: Array) -> Array:
 
 
 def in_one_piece(
-    step: Callable[..., Any], words: StateWords, large: LargeLeaves, request: RequestWords
-) -> tuple[StateWords, LargeLeaves]:
+    step: Callable[..., Any], words: StateWords, request: RequestWords, large: LargeLeaves
+) -> tuple[Array, ...]:
     """`step` of these, as a loop of one turn: XLA compiles small loops whole.
 
     How many turns there are the compiler must not know, and the request changes with every turn:
     else what depends on it alone would be computed before the loop.
     """
 
-    def turn(_: Array, carry: tuple[Array, LargeLeaves, Array]) -> Any:
-        return *step(*carry), carry[2] + jnp.uint32(1)
+    def turn(_: Array, carry: tuple[Array, Array, LargeLeaves]) -> Any:
+        words, request, large = carry
+        words, large = step(words, request, large)
+        return words, request + jnp.uint32(1), large
 
-    return lax.fori_loop(0, turns(request), turn, (words, large, request))[:2]
+    words, _, large = lax.fori_loop(0, turns(request), turn, (words, request, large))
+    return words, *large
 
 
 class DrawStep(Step):
     """A draw for the round of the request."""
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
-    ) -> tuple[StateWords, LargeLeaves]:
-        def draw(words: Array, large: LargeLeaves, request: Array) -> tuple[Array, LargeLeaves]:
+        self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
+    ) -> tuple[Array, ...]:
+        def draw(words: Array, request: Array, large: LargeLeaves) -> tuple[Array, LargeLeaves]:
             asked = Form(self.game).read(request)
             carried = self.read(words, large, asked)
-            return self.write(words, self.with_draw(carried, asked))
+            return self.write(words, self.with_draw(carried, asked, block))
 
-        return in_one_piece(draw, words, large, request)
+        return in_one_piece(draw, words, request, list(large))
 
 
 class LearnStep(Step):
-    """One observed reward, and a draw for the round of the request."""
+    """One observed reward, and a draw for the round of the request.
+
+    If it is `sparing`, it leaves rare work out and says whether that was needed.
+    """
+
+    sparing: bool = eqx.field(static=True)
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
-    ) -> tuple[StateWords, LargeLeaves]:
-        def learn(words: Array, large: LargeLeaves, request: Array) -> tuple[Array, LargeLeaves]:
+        self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
+    ) -> tuple[Array, ...]:
+        def learn(words: Array, request: Array, large: LargeLeaves) -> tuple[Array, LargeLeaves]:
             asked = Form(self.game).read(request)
-            carried = self.updated(self.read(words, large, asked), asked)
-            return self.write(words, self.with_draw(carried, asked))
+            carried = self.read(words, large, asked)
+            needed: list[Array] = []
+            with left_out() if self.sparing else nullcontext(needed) as needed:
+                carried = self.updated(carried, asked)
+            undone = jnp.any(jnp.array(needed, bool)).astype(jnp.int32)
+            carried = self.with_draw(carried, asked, block)._replace(undone=undone)
+            return self.write(words, carried)
 
-        return in_one_piece(learn, words, large, request)
+        return in_one_piece(learn, words, request, list(large))
 
     def updated(self, carried: Carried, asked: Request) -> Carried:
         """With the request's reward learned."""
@@ -262,11 +297,11 @@ class ChooseStep(Step):
     masks: bool = eqx.field(static=True)
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
+        self, words: StateWords, request: RequestWords, block: NoiseRows, *large: Array
     ) -> Int[Array, "*lanes"]:
         asked, spec = Form(self.game).read(request), self.game.spec
         carried = self.packing.unpack(words, large)
-        state, noise = self.drawn_state(carried), self.noise(carried, asked)
+        state, noise = self.drawn_state(carried), self.noise(carried, asked, block)
         context = per_chain(spec, asked.context)
         given = {"allowed": per_chain(spec, asked.allowed) > 0.0} if self.masks else {}
         return carried.policy.choose(noise.choose, state, context, **given)
@@ -278,10 +313,10 @@ class LawStep(Step):
     masks: bool = eqx.field(static=True)
 
     def __call__(
-        self, words: StateWords, large: LargeLeaves, request: RequestWords
+        self, words: StateWords, request: RequestWords, *large: Array
     ) -> Float[Array, " arms"]:
         asked = Form(self.game).read(request)
-        carried = self.read(words, large, asked)
+        carried = self.read(words, list(large), asked)
         pmf = self.game.agent.hints.pmf
         assert pmf is not None
         given = {"allowed": asked.allowed > 0.0} if self.masks else {}
@@ -291,7 +326,7 @@ class LawStep(Step):
 class ScoresStep(Step):
     """The law of the scores whose largest is played, after the draw ahead."""
 
-    def __call__(self, words: StateWords, large: LargeLeaves, request: RequestWords) -> ScoreLaw:
+    def __call__(self, words: StateWords, request: RequestWords, *large: Array) -> ScoreLaw:
         scores = self.game.agent.hints.scores
         assert scores is not None
         state = self.drawn_state(self.packing.unpack(words, large))
@@ -305,7 +340,7 @@ class GrowStep(eqx.Module):
     changed: tuple[int, ...] = eqx.field(static=True)
     room: int = eqx.field(static=True)
 
-    def __call__(self, words: StateWords, large: Sequence[Array]) -> Carried:
+    def __call__(self, words: StateWords, *large: Array) -> Carried:
         carried = self.packing.unpack(words, large)
         leaves, tree = jax.tree.flatten(carried.state)
         for i, drawn in zip(self.changed, carried.ahead, strict=True):

@@ -4,6 +4,7 @@ Every error is one sentence, and is raised before anything has changed.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from feelgood.core.spec import Spec
 #: The largest feature and reward: their squares must fit into single precision, times many rounds.
 LARGEST_NUMBER, LARGEST_WEIGHT = 1e12, 1e6
 Label = str | int
+DOUBLE = np.dtype(np.float64)
 
 
 def parse_arms(arms: Any) -> list[Label]:
@@ -26,8 +28,9 @@ def parse_arms(arms: Any) -> list[Label]:
     labels = [parse_label(label) for label in arms]
     if len(labels) < 2:
         raise FeelgoodError(f"arms = {shown(labels)} are too few: a bandit needs at least 2.")
+    texts = Counter(str(label) for label in labels)  # as logs and tables have them
     for label in labels:
-        if labels.count(label) > 1:
+        if texts[str(label)] > 1:
             raise FeelgoodError(f"the arm {shown(label)} is there twice: give each one name.")
     return labels
 
@@ -83,7 +86,7 @@ class ArmTable:
     def require_new(self, label: Any) -> Label:
         """A name for one more arm."""
         label = parse_label(label)
-        if label in self.slot_of:
+        if str(label) in map(str, self.active):
             raise FeelgoodError(f"the arm {shown(label)} is there already: use another name.")
         return label
 
@@ -129,29 +132,24 @@ class Contexts:
 
     def __init__(self, spec: Spec, arms: ArmTable) -> None:
         self.arms, self.shared, self.dim, self.slots = arms, spec.shared, spec.dim, spec.arms
-        self._batch_axes = 3 if spec.shared else 2
+        #: How many axes several contexts have.
+        self.batch_axes = 3 if spec.shared else 2
         #: The shape of one context.
         self.shape = (len(arms.active), spec.dim) if spec.shared else (spec.dim,)
 
     def is_batch(self, x: Any) -> bool:
         """Whether these are several contexts."""
-        if type(x) is np.ndarray:
-            return x.ndim == self._batch_axes
         try:
-            return np.asarray(x).ndim == self._batch_axes
+            return np.asarray(x).ndim == self.batch_axes
         except ValueError:  # rows of several lengths
             return False
 
     def one(self, x: Any) -> np.ndarray:
         """A context for the agent, checked."""
-        if type(x) is np.ndarray and x.dtype.kind not in "fiub":
-            raise self._wrong(x)
-        try:
-            given = np.asarray(x, np.float64)
-        except (TypeError, ValueError, OverflowError):
-            raise self._wrong(x) from None
-        if given.shape != self.shape:
-            raise self._wrong(x)
+        if type(x) is np.ndarray and x.dtype is DOUBLE and x.shape == self.shape:
+            given = x
+        else:
+            given = self._numbers(x)
         flat = given.ravel() if self.shared else given
         if not flat.dot(flat) < LARGEST_NUMBER:
             self._check_numbers(given)
@@ -165,6 +163,18 @@ class Contexts:
             out[:] = array[0][:, None]  # an arm that is not there shows what another shows
             out[:, self.arms.slots] = array.T
         return out
+
+    def _numbers(self, x: Any) -> np.ndarray:
+        """As numbers of the right shape."""
+        if type(x) is np.ndarray and x.dtype.kind not in "fiub":
+            raise self._wrong(x)
+        try:
+            given = np.asarray(x, np.float64)
+        except (TypeError, ValueError, OverflowError):
+            raise self._wrong(x) from None
+        if given.shape != self.shape:
+            raise self._wrong(x)
+        return given
 
     def _wrong(self, x: Any) -> FeelgoodError:
         want = " × ".join(str(n) for n in self.shape)
@@ -188,6 +198,8 @@ class Contexts:
 
 def parse_reward(reward: Any, bernoulli: bool) -> float:
     """A reward, checked."""
+    if type(reward) is float and not bernoulli and -LARGEST_NUMBER <= reward <= LARGEST_NUMBER:
+        return reward
     number = _number("reward", reward)
     if bernoulli and not 0.0 <= number <= 1.0:
         raise FeelgoodError(

@@ -25,12 +25,15 @@ class Packing:
     tree: Any
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
+    #: Leaves of more words than this are arrays of their own.
+    most: int
 
     @classmethod
     def of(cls, like: Any) -> "Packing":
         """For trees of these shapes. A key counts as the words that it is made of."""
         leaves, tree = jax.tree.flatten(like)
-        return cls(tree, tuple(x.shape for x in leaves), tuple(x.dtype for x in leaves))
+        shapes, dtypes = tuple(x.shape for x in leaves), tuple(x.dtype for x in leaves)
+        return cls(tree, shapes, dtypes, MOST_WORDS)
 
     def __post_init__(self) -> None:
         for dtype in self.dtypes:
@@ -43,7 +46,7 @@ class Packing:
 
     def is_large(self, leaf: int) -> bool:
         """Whether a leaf is an array of its own."""
-        return self.size(leaf) > MOST_WORDS
+        return self.size(leaf) > self.most
 
     @property
     def large(self) -> tuple[int, ...]:
@@ -106,3 +109,15 @@ def _words(leaf: Array) -> UInt32[Array, " words"]:
     if leaf.dtype.itemsize == 1:
         return leaf.astype(jnp.uint32).reshape(-1)
     return lax.bitcast_convert_type(leaf, jnp.uint32).reshape(-1)
+
+
+def as_leaf(value: Any, like: Any) -> Any:
+    """An array as a leaf of a state; an error where it does not fit."""
+    if jax.dtypes.issubdtype(like.dtype, jax.dtypes.prng_key):
+        if not jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key):
+            value = jax.random.wrap_key_data(jnp.asarray(value), impl=like.dtype._impl)
+    elif value.dtype != like.dtype:
+        raise TypeError(f"{value.dtype} is not {like.dtype}")
+    if value.shape != like.shape:
+        raise TypeError(f"{value.shape} is not {like.shape}")
+    return jnp.array(value)

@@ -9,12 +9,14 @@ leave it out with a note, and the next writer cuts it off.
 import os
 import threading
 import time as clock
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import filelock
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_number, parse_path, parse_whole
@@ -90,12 +92,8 @@ class EventLog:
 
         What a reader would refuse is refused here, so that a log stays readable.
         """
-        features = _numbers("arm_features", arm_features, np.float32, 2)
-        seen = _numbers("context", context, np.float32, 1)
-        chances = _numbers("pmf", pmf, np.float64, 1)
-        _check_decision(arm, arms, features, probability, chances)
-        row = (DECISION, id, _now(time), seen, features, arm, arms, None, None, probability)
-        self._add((*row, chances, version))
+        seen = (context, arm_features)
+        self._add([_decision_row(id, arm, arms, *seen, probability, pmf, version, time)])
 
     def record(self, decision: Any, x: Any, time: int | None = None) -> None:
         """Log a `Decision` of a live bandit for the context `x`; with features of arms, a matrix.
@@ -103,18 +101,11 @@ class EventLog:
         Arms are logged by the text of their names. Of a matrix the rows of `decision.arms` are
         meant, those of the arms that could be played.
         """
-        matrix = np.ndim(x) == 2
-        self.decision(
-            decision.id,
-            arm=str(decision.arm),
-            arms=[str(arm) for arm in decision.arms],
-            context=None if matrix else x,
-            arm_features=x if matrix else None,
-            probability=decision.probability,
-            pmf=decision.pmf,
-            version=decision.version,
-            time=time,
-        )
+        self.record_all([(decision, x, time)])
+
+    def record_all(self, made: Sequence[tuple[Any, Any, int | None]]) -> None:
+        """Log several decisions with contexts and times, all of them or, with an error, none."""
+        self._add([_row_of(decision, x, time) for decision, x, time in made])
 
     def reward(
         self,
@@ -124,11 +115,11 @@ class EventLog:
         time: int | None = None,
     ) -> None:
         """Log the reward of an earlier decision."""
-        paid, mass = parse_number("reward", reward), parse_number("weight", weight)
-        if mass < 0.0:
-            raise FeelgoodError(f"weight = {shown(weight)} is not allowed: use at least 0.")
-        row = (REWARD, id, _now(time), None, None, None, None, paid, mass)
-        self._add((*row, None, None, None))
+        self.reward_all([(id, reward, weight)], time)
+
+    def reward_all(self, paid: Sequence[tuple[Any, Any, Any]], time: int | None = None) -> None:
+        """Log rewards: ids, rewards and weights; all of them or, with an error, none."""
+        self._add([_reward_row(*one, time) for one in paid])
 
     def append(self, events: Events) -> None:
         """Add whole events, with the rewards that they have."""
@@ -165,22 +156,57 @@ class EventLog:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _add(self, row: tuple[Any, ...]) -> None:
+    def _add(self, rows: list[tuple[Any, ...]]) -> None:
         with self._mutex:
             if self._file.closed:
                 raise FeelgoodError(f"the log {self.path} is closed: open it again.")
-            id_ = row[1]
-            whole = isinstance(id_, (int, np.integer)) and not isinstance(id_, bool)
-            if not whole and not isinstance(id_, str):
-                raise FeelgoodError(f"id = {shown(id_)} is not allowed: use a number or a text.")
-            self._begin(pa.int64() if whole else pa.string())
-            self._rows.append(row)
+            for row in rows:
+                whole = isinstance(row[1], (int, np.integer)) and not isinstance(row[1], bool)
+                if not whole and not isinstance(row[1], str):
+                    raise FeelgoodError(
+                        f"id = {shown(row[1])} is not allowed: use a number or a text."
+                    )
+                self._begin(pa.int64() if whole else pa.string())
+            self._rows += rows
             if len(self._rows) >= self._batch:
                 try:
                     self.flush()
                 except BaseException:  # whoever is told that a record failed may write it again
-                    self._rows.pop()
+                    del self._rows[len(self._rows) - len(rows) :]
                     raise
+
+    # ---- what there is already ----------------------------------------------------------
+
+    @property
+    def next_id(self) -> int:
+        """A number above all ids that are there."""
+        with self._mutex:
+            self.flush()
+            ids = [batch["id"] for batch in self._batches()]
+            if ids and not pa.types.is_integer(ids[0].type):
+                raise FeelgoodError(
+                    f"the log {self.path} has texts as ids, and a bandit numbers its decisions: "
+                    "use another file."
+                )
+            return max((pc.max(part).as_py() for part in ids if len(part)), default=-1) + 1
+
+    def unpaid(self, ids: Sequence[int]) -> list[int]:
+        """Those of these decisions that are there without a reward."""
+        with self._mutex:
+            self.flush()
+            batches = self._batches()
+            if not batches:
+                return []
+            records = pa.Table.from_batches(batches)
+            records = records.filter(pc.is_in(records["id"], pa.array(ids, pa.int64())))
+            found = [
+                set(records.filter(pc.equal(records["kind"], kind))["id"].to_pylist())
+                for kind in (DECISION, REWARD)
+            ]
+            return [own for own in ids if own in found[0] - found[1]]
+
+    def _batches(self) -> list[pa.RecordBatch]:
+        return scan_log(self.path).batches
 
     def _begin(self, id_type: pa.DataType) -> None:
         """The schema, at the head of a new file; ids stay of one kind."""
@@ -207,6 +233,41 @@ class EventLog:
                 self._file.truncate(self._end)
                 raise
             self._end += done
+
+
+def _decision_row(
+    id: Any,
+    arm: Any,
+    arms: Any,
+    context: Any,
+    arm_features: Any,
+    probability: Any,
+    pmf: Any,
+    version: Any,
+    time: int | None,
+) -> tuple[Any, ...]:
+    features = _numbers("arm_features", arm_features, np.float32, 2)
+    seen = _numbers("context", context, np.float32, 1)
+    chances = _numbers("pmf", pmf, np.float64, 1)
+    _check_decision(arm, arms, features, probability, chances)
+    row = (DECISION, id, _now(time), seen, features, arm, arms, None, None, probability)
+    return (*row, chances, version)
+
+
+def _row_of(decision: Any, x: Any, time: int | None) -> tuple[Any, ...]:
+    """The record of a live bandit's decision."""
+    context, features = (None, x) if np.ndim(x) == 2 else (x, None)
+    arm, arms = str(decision.arm), [str(arm) for arm in decision.arms]
+    chance, pmf, version = decision.probability, decision.pmf, decision.version
+    return _decision_row(decision.id, arm, arms, context, features, chance, pmf, version, time)
+
+
+def _reward_row(id: Any, reward: Any, weight: Any, time: int | None) -> tuple[Any, ...]:
+    paid, mass = parse_number("reward", reward), parse_number("weight", weight)
+    if mass < 0.0:
+        raise FeelgoodError(f"weight = {shown(weight)} is not allowed: use at least 0.")
+    row = (REWARD, id, _now(time), None, None, None, None, paid, mass)
+    return (*row, None, None, None)
 
 
 def _numbers(name: str, given: Any, kind: type, axes: int) -> np.ndarray | None:

@@ -54,14 +54,19 @@ Integrand = Callable[
 
 
 def integrals(
-    integrand: Integrand, panels: Panels, count: int, tolerance: float, at_once: int
+    integrand: Integrand,
+    panels: Panels,
+    count: int,
+    tolerance: float,
+    at_once: int,
+    least: float = _LEAST_INTEGRAL,
 ) -> Float[np.ndarray, "count parts"]:
     """`count` integrals of positive functions with several parts each.
 
     A panel is right where the last coefficients of the function's Legendre series are below
     `tolerance` times the whole integral, in every part. The rule is exact up to twice their degree,
     so where coefficients fall geometrically its error is about `tolerance` squared. Parts as small
-    as 1e-300 are as exact as large ones. `at_once` panels are evaluated at a time.
+    as `least` are as exact as large ones. `at_once` panels are evaluated at a time.
     """
     done = np.zeros(0)
     for _ in range(_MOST_HALVINGS):
@@ -69,7 +74,7 @@ def integrals(
         done = done if done.size else np.zeros((count, value.shape[1]))
         size = done.copy()
         np.add.at(size, panels.owner, value)
-        allowed = tolerance * np.maximum(size, _LEAST_INTEGRAL)
+        allowed = tolerance * np.maximum(size, least)
         wrong = np.any(last > allowed[panels.owner], axis=1)
         np.add.at(done, panels.owner[~wrong], value[~wrong])
         if not wrong.any():

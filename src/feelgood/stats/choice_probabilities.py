@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.core.score_law import ScoreLaw
-from feelgood.stats.independent_scores import independent_choices
+from feelgood.stats.independent_scores import FINEST, Accuracy, independent_choices
 from feelgood.stats.scaled_scores import scaled_choices
 from feelgood.stats.shared_scores import POINTS, shared_choices
 
@@ -22,13 +22,13 @@ class ChoiceProbabilities(NamedTuple):
 
 
 def choice_probabilities(
-    law: ScoreLaw, mask: Any = None, points: int = POINTS
+    law: ScoreLaw, mask: Any = None, points: int = POINTS, accuracy: Accuracy = FINEST
 ) -> ChoiceProbabilities:
     """The law of the arm with the largest score, of one chain.
 
     Two arms: in closed form. Independent scores: by integrals, exact to 1e-10. Scores that share
     parameters: by quasi-Monte Carlo with `points` points for each of 8 scrambles. `mask` says which
-    arms there are; the others have probability 0.
+    arms there are; the others have probability 0. `accuracy` is that of the integrals.
     """
     mean, spread = _numbers(law)
     there = _mask(mask, len(mean))
@@ -46,9 +46,9 @@ def choice_probabilities(
     if spread.ndim == 2:
         pmf[there], error[there] = shared_choices(mean, spread, freedom, points)
     elif freedom is not None:
-        pmf[there] = scaled_choices(mean, spread, freedom)
+        pmf[there] = scaled_choices(mean, spread, freedom, accuracy)
     else:
-        pmf[there] = independent_choices(mean[None], spread[None])[0]
+        pmf[there] = independent_choices(mean[None], spread[None], accuracy)[0]
     return ChoiceProbabilities(pmf, error)
 
 

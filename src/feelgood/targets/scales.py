@@ -24,6 +24,7 @@ from jaxtyping import Array, Bool, Float, Int, Num
 
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
+from feelgood.numerics.rare import rarely
 from feelgood.targets.sums import Stats, Theta, Value
 
 #: Share of the rewards' mean square that is taken as noise before anything is known.
@@ -106,7 +107,7 @@ class ScaleModel(eqx.Module):
             new = self.estimate(old, stats, old.rewards, first)
             return jax.tree.map(lambda a, b: jnp.where(renewed, a, b), new, old)
 
-        return lax.cond(jnp.any(renewed), renew, lambda old: old, kept), renewed
+        return rarely(renewed, renew, kept), renewed
 
     def untold(self, scales: Scales) -> Bool[Array, "*lanes"]:
         """Whether the scales are still those before the first estimate."""
