@@ -27,12 +27,10 @@ from showdown import (
     asking,
     defaults,
     effects,
-    groups,
     keeping,
     later_settings,
     pages,
     posterior,
-    published,
     questions,
     searching,
 )
@@ -633,51 +631,6 @@ def test_an_agent_that_loses_somewhere_is_not_recommended_for_its_price() -> Non
     }
     assert defaults._alike(by_testbed, ["a", "b"]) == ["a"]
     assert defaults._alike({"linear-20": by_testbed["linear-20"]}, ["a", "b"]) == ["a", "b"]
-
-
-def test_published_numbers_are_counted_with_their_reasons() -> None:
-    numbers = {(p.table, p.testbed, p.agent, p.beta): (i, p) for i, p in enumerate(all_published())}
-    i, like = numbers["main", "linear-20", "lmcts", 1000]
-    same = result("lmcts", like.mean + like.std * NOISE * 3, rounds=10_000)
-    j, other = numbers["main", "linear-20", "lints", 1000]
-    far = result("lints", 5.0 * other.mean + NOISE, rounds=10_000)
-    k, _ = numbers["main", "linear-20", "linucb", 1000]
-    excused = result("linucb", 9e5 + NOISE, rounds=10_000)
-    runs = {i: same, j: far, k: excused}
-    book = Book(Shelf([Kept(r, ("table-main",), (n,)) for n, r in runs.items()]))
-    text = published.reproduction(book)
-    assert "3 were compared: 1 agree (33 %), 2 differ, 1 of them for no known reason" in text
-    assert "| `main` | 73 | 1 | 2 | 0 | 70 |" in text
-    listed = text[text.index("### Different for no known reason") :]
-    assert "lints" in listed
-    assert "linucb" not in listed
-    page = pages.build(book)["linear.md"]
-    assert "possible reason: the paper's text says α = 0.1" in page
-    assert "no reason is known" in page
-
-
-def test_numbers_that_differ_for_reasons_are_said_to() -> None:
-    where = {(p.table, p.testbed, p.agent, p.beta): i for i, p in enumerate(all_published())}
-    number = where["main", "linear-20", "linucb", 1000]
-    far = result("linucb", 9e5 + NOISE, rounds=10_000)
-    refused = where["main", "logistic-20", "linucb", 1000]
-    other = result("linucb", 9e5 + NOISE, testbed="logistic-20", rounds=10_000)
-    kept = [Kept(far, ("table-main",), (number,)), Kept(other, ("table-main",), (refused,))]
-    text = published.reproduction(Book(Shelf(kept)))
-    assert "1 were compared: 0 agree (0 %), 1 differ, each for a possible reason." in text
-    assert "By family: linear 0 agree (0 %) of 1. Not comparable are: logistic 1." in text
-
-
-def test_what_cannot_be_compared_was_not_compared() -> None:
-    number = next(i for i, p in enumerate(all_published()) if p.testbed == "wheel-0.5")
-    agent = all_published()[number].agent
-    wheel = result(agent, 1e5 + NOISE, testbed="wheel-0.5", rounds=5_000)
-    book = Book(Shelf([Kept(wheel, ("table-wheel",), (number,))]))
-    (group,) = (g for g in groups.GROUPS if g.name == "wheel")
-    text = groups.group_page(book, group)
-    assert "None of 40 published numbers was compared: 1 cannot be, " in text
-    assert "39 were not run" in text
-    assert "Not run: wheel-0.01, wheel-0.1 and wheel-0.99." in text
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
