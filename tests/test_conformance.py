@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from grids import chosen, covering, slow_but
+from playable import problems_of
 from registered import built
 from toys import Coins
 
@@ -20,7 +21,7 @@ import feelgood
 from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy, Spec, setting
 from feelgood.agents import LinUCB, Uniform
 from feelgood.api import check_agents, check_settings, check_testbeds, checking
-from feelgood.api.agent_case import PROBLEMS, AgentCase, problems_for
+from feelgood.api.agent_case import PROBLEMS, AgentCase
 from feelgood.api.check_agent_kinds import check_agent_kinds
 from feelgood.api.check_pmf import check_pmf
 from feelgood.api.check_scores import check_scores
@@ -52,7 +53,7 @@ COMPILED = chosen(
 
 
 #: Every name with the problems that it is checked on; the first one is that of single checks.
-PLAYS = {name: problems_for(AGENTS[name].build()) for name in NAMES}
+PLAYS = {name: problems_of(name) for name in NAMES}
 
 
 def agents() -> list[Any]:
