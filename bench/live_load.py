@@ -155,11 +155,12 @@ def long_run(agent: str, rounds: int, arms: int, features: int, rewards: str) ->
     import feelgood
 
     compiled: list[str] = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda name, seconds, **_: (
-            compiled.append(name) if name.endswith("backend_compile_duration") else None
-        )
-    )
+
+    def listen(event: str, duration_secs: float, **_: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     bandit = feelgood.Bandit(agent, arms, features, seed=0, rewards=rewards)
     before, rng = len(compiled), np.random.default_rng(1)
     weights = rng.normal(size=(arms, features))
