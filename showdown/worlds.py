@@ -3,7 +3,6 @@
 `page` makes text and figures of the kept results alone. What is not there is said to be not run.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,10 +15,10 @@ from showdown.effects import enumeration, estimate, number, signed
 from showdown.world_runs import (
     FRONTIER,
     Point,
+    Setting,
+    ahead_from,
     beaten_by,
-    best_points,
-    called,
-    crossing,
+    largest_regrets,
     late_rates,
     on_frontier,
     points_of,
@@ -85,7 +84,7 @@ def _frontier(book: Book) -> str:
     for testbed in dict.fromkeys(p.testbed for p in points):
         own = [p for p in points if p.testbed == testbed]
         plain = next(p for p in own if p.kind == "plain")
-        falling = next(p for p in own if p.label == "c = 1")
+        falling = next(p for p in own if (p.kind, p.label) == ("λ_s = c/√s", "1"))
         rows.append(
             [f"`{testbed}`"]
             + [f"{number(p.bad_mean)} / {number(p.bayes_mean)}" for p in (plain, falling)]
@@ -110,11 +109,14 @@ def _frontier_said(points: Sequence[Point]) -> list[str]:
     lost = [p for p in constant if beaten_by(p, [q for q in points if q.kind == "λ_s = c/√s"])]
     front = [p for p in points if p in on_frontier([q for q in points if q.testbed == p.testbed])]
     hot = [p for p in front if p.kind == "hotter"]
-    worst = best_points(points)
+    worst = [f"{name} {number(most)}" for name, most in largest_regrets(points)]
     return [
         f"Of {len(constant)} pairs of a constant weight and a world, {len(lost)} are beaten in both "
         "regrets, beyond the intervals, by a weight that falls.",
-        f"The smallest of the largest regrets, over all bad worlds and mirrors here: {worst}.",
+        "The largest mean regret over all four bad worlds and mirrors is smallest for "
+        f"{', '.join(worst[:3])}; it is {worst[-1].removeprefix('plain ')} for plain Thompson sampling."
+        if worst
+        else "",
         f"Plain Thompson sampling at a higher temperature is on the frontier {len(hot)} times of "
         f"{len(front)}: the bonus is not the only insurance.",
     ]
@@ -129,7 +131,11 @@ def _growth(book: Book) -> str:
     said = []
     for prefix, words, law in (
         ("trap-", "On `trap-P` its regret grows as P to the power", "−½ by theory"),
-        ("superarm-", "On `superarm-M` it grows as e^(c·M), c =", "0.131 by theory, up to powers of M"),
+        (
+            "superarm-",
+            "On `superarm-M` it grows as e^(c·M), c =",
+            "0.131 by theory, up to powers of M",
+        ),
     ):
         own = [r for r in runs if r.testbed.startswith(prefix)]
         if len(own) < 3:
@@ -225,16 +231,20 @@ def _samplers(book: Book) -> str:
     header = ("agent", "regret", "beyond the exact law", "locked")
     said = []
     if lost:
-        said.append(f"Worse than the exact law: {enumeration(lost)}. Their chains stay in one mode.")
+        said.append(
+            f"Worse than the exact law: {enumeration(lost)}. Their chains stay in one mode."
+        )
     if kept:
         said.append(f"Not told apart from it: {enumeration(kept)}.")
     if plain is not None:
-        said.append(f"Without a bonus the exact law locks on {stuck(plain)} of {len(plain.seeds)} seeds.")
+        said.append(
+            f"Without a bonus the exact law locks on {stuck(plain)} of {len(plain.seeds)} seeds."
+        )
     shown = [r for name, r in runs.items() if "fg" in name or r is plain]
     figure = book.figure(
         "worlds-samplers",
         "Share of rounds with the worse arm along the run: each sampler beside the exact law.",
-        lambda: world_figures.shares(shown),
+        lambda: world_figures.sampler_shares(shown),
     )
     return section(title, about, grid(header, rows), " ".join(said), figure)
 
@@ -252,9 +262,9 @@ def _scaling(book: Book) -> str:
         if "bad" in pair and "prior" in pair:
             cells = [_told(_difference(*pair[world])) for world in ("bad", "prior")]
             plain = number(float(np.mean(pair["bad"][1].final_regret)))
-            rows.append([called(key), plain, *cells])
+            rows.append([_called(key), plain, *cells])
     header = ("linear trap", "plain, bad world", "bonus: bad world", "bonus: truth from the prior")
-    along = [crossing(book.shelf.of(FRONTIER), FALLING, name) for name in _CROSSED]
+    along = _ahead(book.shelf.of(FRONTIER))
     figure = book.figure(
         "worlds-prior",
         "`linear-trap-80`, bad world: regret over the prior's deviation. The truth is 4.5 from the prior "
@@ -266,16 +276,33 @@ def _scaling(book: Book) -> str:
         "What λ_s = 1/√s adds to plain Thompson sampling. Negative: it pays.",
         grid(header, rows),
         _prior_said(runs),
-        "In the bad worlds the bonus is ahead for good from round "
-        + enumeration([text for text in along if text])
-        + " on."
-        if any(along)
-        else "",
+        along,
         figure,
     )
 
 
-_CROSSED = ("trap-0.01", "trap-0.0001", "superarm-40", "linear-trap-80")
+def _called(setting: Setting) -> str:
+    testbed, prior, noise = setting
+    changed = [f"prior {prior:g}"] * (prior != 1) + [f"noise {noise:g}"] * (noise != 1)
+    return ", ".join([f"`{testbed}`", *changed])
+
+
+def _ahead(results: Sequence[AgentResult]) -> str:
+    """From which number of rounds on the bonus pays, in the bad worlds of the frontier."""
+    parts = []
+    for (testbed, *_), pair in worlds_of([r for r in results if _cool(r)], FALLING).items():
+        first = ahead_from(*pair["bad"]) if "bad" in pair else None
+        if first is not None:
+            parts.append(f"{first:,} (`{testbed}`)")
+    return (
+        f"In bad worlds the bonus is ahead for good from round {enumeration(parts)} on."
+        if parts
+        else ""
+    )
+
+
+def _cool(r: AgentResult) -> bool:
+    return bool(r.settings["temperature"] == 1)
 
 
 def _prior_said(runs: Sequence[AgentResult]) -> str:
@@ -309,7 +336,9 @@ def _wrong_models(book: Book) -> str:
             plain = [number(float(np.mean(pair[w][1].final_regret))) for w in ("bad", "mirror")]
             cells = [_told(_difference(*pair[w])) for w in ("bad", "mirror")]
             rows.append([f"`{key[0]}`", " / ".join(plain), *cells])
-    table = grid(("world", "plain: bad / mirror", "bonus: bad", "bonus: mirror"), rows) if rows else ""
+    table = (
+        grid(("world", "plain: bad / mirror", "bonus: bad", "bonus: mirror"), rows) if rows else ""
+    )
     return section(title, table or NOT_RUN, _clipped(book))
 
 
@@ -368,5 +397,3 @@ def _schedule_said(book: Book) -> list[str]:
             f"{_told(_difference(usual, plain))} (`fglmcts`, {len(r.seeds)} seeds)."
         )
     return said
-
-
