@@ -40,7 +40,7 @@ def frontier(points: Sequence[Point]) -> Chart:
             x=x,
             y=y,
             color=alt.Color("agent:N", title="agent", sort=kinds),
-            shape=alt.Shape("agent:N", title="agent", sort=kinds),
+            shape=alt.Shape("agent:N", legend=None, sort=kinds),
         )
         rings = base.transform_filter("datum.ring").mark_point(size=190, strokeWidth=1.2)
         layers = [rings.encode(x=x, y=y, color=alt.value("#888")), dots]
@@ -55,11 +55,11 @@ def prices(rows: Sequence[tuple[str, float, Estimate]]) -> Chart:
             "testbed": name,
             "law": rounded(law),
             "rate": rounded(rate.value),
-            "low": rounded(max(rate.low, rate.value / 10)),
+            "low": rounded(rate.low),
             "high": rounded(rate.high),
         }
         for name, law, rate in rows
-        if rate.value > 0
+        if rate.low > 0
     ]
     base = alt.Chart(alt.InlineData(values=table))
     x = alt.X("law:Q", **_log("cost per round by the law"))

@@ -98,7 +98,7 @@ def beaten_by(point: Point, others: Sequence[Point]) -> list[Point]:
 
 
 def largest_regrets(points: Sequence[Point]) -> list[tuple[str, float]]:
-    """Of each agent that played all worlds its largest mean, bad worlds and mirrors; least first."""
+    """Each agent's largest mean over all bad worlds and mirrors; the least first."""
     testbeds = {p.testbed for p in points}
     worst: dict[str, dict[str, float]] = {}
     for p in points:

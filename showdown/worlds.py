@@ -36,10 +36,10 @@ FALLING = {"lam": 1.0, "lam_schedule": "sqrt"}
 INTRODUCTION = """# When feeling good pays
 
 The feel-good bonus is insurance. It pays where the truth is one that the prior calls unlikely, and
-elsewhere it costs a premium. [These worlds](../worlds.md) are such truths, each beside its mirror image.
-`exact-ts` and `exact-fgts` play by the exact law, so that nothing here is a sampler's fault unless
-it is said. Runs have 10,000 rounds where nothing else is said; brackets hold 95 % bootstrap intervals.
-λ weighs the bonus; λ_s = c/√s is a weight that falls from round to round."""
+elsewhere it costs a premium. [These worlds](../worlds.md) are such truths, each beside its mirror
+image. `exact-ts` and `exact-fgts` play by the exact law: what they get is no sampler's fault. Runs
+have 10,000 rounds where nothing else is said. Brackets hold 95 % bootstrap intervals. λ weighs the
+bonus; λ_s = c/√s is a weight that falls from round to round."""
 
 
 def page(book: Book) -> str:
@@ -93,13 +93,12 @@ def _frontier(book: Book) -> str:
     table = grid(("world", "plain", "λ_s = 1/√s", "frontier"), rows, numbers=1)
     figure = book.figure(
         "worlds-frontier",
-        "Mean regret in the bad world over that averaged over the prior, one point per agent. Ringed "
-        "points are the frontier.",
+        "Regret in the bad world over that under the prior; the frontier is ringed.",
         lambda: world_figures.frontier(points),
     )
     about = (
-        "Regret in the bad world / averaged over the prior. An agent is on the frontier if no other has "
-        "a lower mean in both."
+        "Mean regret in the bad world / averaged over the prior. On the *frontier* are agents "
+        "that no other one beats in both."
     )
     return section(title, about, table, figure, items(_frontier_said(points)))
 
@@ -109,17 +108,20 @@ def _frontier_said(points: Sequence[Point]) -> list[str]:
     lost = [p for p in constant if beaten_by(p, [q for q in points if q.kind == "λ_s = c/√s"])]
     front = [p for p in points if p in on_frontier([q for q in points if q.testbed == p.testbed])]
     hot = [p for p in front if p.kind == "hotter"]
-    worst = [f"{name} {number(most)}" for name, most in largest_regrets(points)]
-    return [
-        f"Of {len(constant)} pairs of a constant weight and a world, {len(lost)} are beaten in both "
-        "regrets, beyond the intervals, by a weight that falls.",
-        "The largest mean regret over all four bad worlds and mirrors is smallest for "
-        f"{', '.join(worst[:3])}; it is {worst[-1].removeprefix('plain ')} for plain Thompson sampling."
-        if worst
-        else "",
-        f"Plain Thompson sampling at a higher temperature is on the frontier {len(hot)} times of "
-        f"{len(front)}: the bonus is not the only insurance.",
+    worst = dict(largest_regrets(points))
+    least = [f"{name} ({number(worst[name])})" for name in list(worst)[:3]]
+    said = [
+        f"Of {len(constant)} constant weights, counted per world, {len(lost)} are beaten in both "
+        "by a weight that falls, beyond the intervals.",
+        f"A higher temperature, without a bonus, is {len(hot)} of the {len(front)} points of the "
+        "frontiers: the bonus is not the only insurance.",
     ]
+    if "plain" in worst:
+        said.append(
+            f"The worst of all bad worlds and mirrors costs plain Thompson sampling "
+            f"{number(worst['plain'])}. It costs the least with {enumeration(least)}."
+        )
+    return said
 
 
 # How plain Thompson sampling fails -----------------------------------------------------------
@@ -143,7 +145,8 @@ def _growth(book: Book) -> str:
         x = np.array([float(r.testbed.removeprefix(prefix)) for r in own])
         fit = slope(np.log(x) if prefix == "trap-" else x, [r.final_regret for r in own])
         said.append(
-            f"{words} {_three(fit.value)} [{_three(fit.low)}, {_three(fit.high)}] ({law}; {len(own)} "
+            f"{words} {_three(fit.value)} [{_three(fit.low)}, {_three(fit.high)}] ({law}; "
+            f"{len(own)} "
             f"worlds, {len(own[0].seeds)} seeds)."
         )
     return section(title, items(said) if said else NOT_RUN)
@@ -165,17 +168,17 @@ def _price(book: Book) -> str:
     off = max(abs(rate.value / law - 1.0) for _, law, rate in rows)
     weights = sorted({r.settings["lam"] for r in runs})
     law = (
-        "A rival overstates an arm by b that is g below the best. By the law, a constant λ then costs "
-        "λbg/(η(b + g)²) per round for ever, η = 1/(2 noise²). "
-        f"{len(rows)} runs, λ from {weights[0]:g} to {weights[-1]:g}, differ from it by at most "
-        f"{100 * off:.1f} % ({len(runs[0].seeds)} seeds)."
+        "A rival overstates an arm by b; in truth it is g below the best. Then a constant λ costs "
+        "λbg/(η(b + g)²) per round for ever, η = 1/(2 noise²). Over "
+        f"{len(rows)} triples λ, b, g, λ from {weights[0]:g} to {weights[-1]:g}, the law is off by "
+        f"at most {100 * off:.1f} % ({len(runs[0].seeds)} seeds)."
     )
     linear = _linear_costs(book)
-    said = [_linear_said(book, testbed, linear) for testbed in ("linear-20", "linear-40")]
+    said = [_linear_said(testbed, linear) for testbed in ("linear-20", "linear-40")]
     figure = book.figure(
         "worlds-price",
-        "Measured cost per round over the law's. On linear-20 and linear-40: `fglmcts`, second half of "
-        "the run, over the largest price of one rival, λ/4.",
+        "Cost per round, measured over the law's. On linear-20 and linear-40: `fglmcts`, second "
+        "half of the run, over the largest price of a rival, λ/4.",
         lambda: world_figures.prices([*rows, *linear]),
     )
     return section(title, law, figure, items([s for s in said if s]))
@@ -193,7 +196,7 @@ def _linear_costs(book: Book) -> list[tuple[str, float, Estimate]]:
     return found
 
 
-def _linear_said(book: Book, testbed: str, costs: Sequence[tuple[str, float, Estimate]]) -> str:
+def _linear_said(testbed: str, costs: Sequence[tuple[str, float, Estimate]]) -> str:
     own = [(4 * law, rate, law) for name, law, rate in costs if name == testbed]
     if not own:
         return ""
@@ -202,8 +205,8 @@ def _linear_said(book: Book, testbed: str, costs: Sequence[tuple[str, float, Est
     if not seen:
         return f"On {testbed} no weight adds a cost per round beyond its interval."
     return (
-        f"On {testbed} a cost per round is seen at {enumeration(seen)}; it is at most "
-        f"{100 * most:.0f} % of the largest price of one rival."
+        f"On {testbed} a cost per round is seen at {enumeration(seen)}: at most {100 * most:.0f} % "
+        "of a rival's largest price. There the law is a ceiling and does not explain the size."
     )
 
 
@@ -225,8 +228,9 @@ def _samplers(book: Book) -> str:
         rows.append([f"`{name}`", _mean(r), beside, f"{stuck(r)} of {len(r.seeds)}"])
     seeds, rounds = len(exact.seeds), exact.rounds
     about = (
-        f"`linear-trap-16` with prior 0.5, {rounds} rounds, {seeds} seeds, λ_s = 1/√s. The feel-good law "
-        "has two far modes, one per arm. *Locked* seeds play the worse arm in most rounds."
+        f"`linear-trap-16` with prior 0.5, {rounds} rounds, {seeds} seeds, λ_s = 1/√s. The "
+        "feel-good law has two far modes, one per arm. *Locked* seeds play the worse arm in most "
+        "rounds."
     )
     header = ("agent", "regret", "beyond the exact law", "locked")
     said = []
@@ -259,7 +263,8 @@ def _scaling(book: Book) -> str:
         return section(title, NOT_RUN)
     rows = []
     for key, pair in worlds_of(runs, FALLING).items():
-        if "bad" in pair and "prior" in pair:
+        # The prior's strength is in the figure.
+        if key[1] == 1.0 and "bad" in pair and "prior" in pair:
             cells = [_told(_difference(*pair[world])) for world in ("bad", "prior")]
             plain = number(float(np.mean(pair["bad"][1].final_regret)))
             rows.append([_called(key), plain, *cells])
@@ -267,8 +272,8 @@ def _scaling(book: Book) -> str:
     along = _ahead(book.shelf.of(FRONTIER))
     figure = book.figure(
         "worlds-prior",
-        "`linear-trap-80`, bad world: regret over the prior's deviation. The truth is 4.5 from the prior "
-        "mean.",
+        "`linear-trap-80`, bad world: regret over the prior's deviation. The truth is 4.5 from "
+        "the prior mean.",
         lambda: world_figures.prior_strength(runs),
     )
     return section(
@@ -319,8 +324,8 @@ def _prior_said(runs: Sequence[AgentResult]) -> str:
         return ""
     return (
         f"The prior's strength decides: with a deviation up to {max(pays):g} the bonus pays, from "
-        f"{min(costs):g} on it costs. A weak prior leaves nothing to insure against. The paper's abstract "
-        "is right that prior strength matters."
+        f"{min(costs):g} on it costs. A weak prior leaves nothing to insure against. So prior "
+        "strength matters, as the paper's abstract says."
     )
 
 
@@ -356,8 +361,9 @@ def _clipped(book: Book) -> str:
         return ""
     return (
         "A sampler that never draws arms of a probability below 0.05 (`trap-0.5`, gap ½) has "
-        f"{_mean(clipped)} instead of {_mean(plain)}: {stuck(clipped)} of {len(clipped.seeds)} seeds are "
-        f"stuck. A bonus frees them: λ = 0.01 gives {_mean(mended)}, λ_s = 1/√s {_mean(falling)}."
+        f"{_mean(clipped)} instead of {_mean(plain)}: {stuck(clipped)} of {len(clipped.seeds)} "
+        f"seeds are stuck. A bonus frees them: λ = 0.01 gives {_mean(mended)}, λ_s = 1/√s "
+        f"{_mean(falling)}."
     )
 
 
@@ -366,16 +372,17 @@ def _clipped(book: Book) -> str:
 
 def _recommendation(book: Book) -> str:
     said = [
-        "**Switch the bonus on** where the prior may be too sure of itself: a good arm that would surprise "
-        "you, or a sampler that misses rare draws. Leave it off where the truth is drawn as the prior says.",
-        "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law a rival "
-        "then costs at most noise²·√T, and no horizon need be known. This is the default of the "
-        "agents `fg…` and `sfg…`.",
+        "**Switch the bonus on** where the prior may be too sure of itself: a good arm would "
+        "surprise you, or a sampler misses rare draws. Leave it off where the truth is drawn as "
+        "the prior says.",
+        "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law "
+        "a rival then costs at most noise²·√T, and no horizon need be known. This is the default "
+        "of `fg…` and `sfg…` agents.",
     ]
     said += _schedule_said(book)
     said.append(
-        "**Not run**: networks, logistic bandits and temperatures beside the schedule, which need an "
-        "accelerator."
+        "**Not run**: networks, logistic bandits and temperatures beside the schedule, which need "
+        "an accelerator."
     )
     return section("Recommendation", items(said))
 
