@@ -17,7 +17,7 @@ from feelgood.report.ranking import common_seeds, values_at
 from feelgood.stats.intervals import Estimate
 from feelgood.stats.pairs import diverged_last, equal, probability_better
 from feelgood.stats.studentised import StudentisedMean, studentised
-from showdown.wording import number
+from showdown.wording import enumeration, estimate, number, signed
 
 __all__ = [
     "FEWEST_SEEDS",
@@ -25,10 +25,13 @@ __all__ = [
     "Effect",
     "distinct",
     "effect",
+    "enumeration",
+    "estimate",
     "mean_and_median",
     "number",
     "pooled",
     "seeds_text",
+    "signed",
 ]
 
 #: No claim rests on fewer common seeds than this.
