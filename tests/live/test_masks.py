@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from playable import live_plays
 
-from feelgood.api.agent_case import PLAIN, PROBLEMS, problems_for
+from feelgood.api.agent_case import PROBLEMS
 from feelgood.core.policy import AGENTS
 from feelgood.live.program_set import takes_masks
 from feelgood.numerics import generator
@@ -19,11 +20,6 @@ ROUNDS = 2_000
 #: How often a sound agent fails by chance: 1e-6 in each of some 30 tests of counts.
 LEVEL = 1e-6
 QUICK = [(name, "disjoint") for name in ("uniform", "epsgreedy-tabular", "linucb")]
-
-
-def live_plays() -> list[tuple[str, str]]:
-    """Every agent on the problems that a live bandit can have: nothing is known beforehand."""
-    return [(a, p) for a in AGENTS.names() for p in problems_for(AGENTS[a].build()) if p in PLAIN]
 
 
 def started(agent: str, problem: str) -> tuple[Any, Any, Any]:

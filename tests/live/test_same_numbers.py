@@ -3,14 +3,13 @@
 import grids
 import numpy as np
 import pytest
+from playable import live_plays
 
 import feelgood
 from feelgood.api.agent_case import (
     CHECKED_ROUNDS,
     CHECKED_SEEDS,
-    PLAIN,
     AgentCase,
-    problems_for,
 )
 from feelgood.core.policy import AGENTS
 from feelgood.core.testbed import Testbed
@@ -45,7 +44,7 @@ def replay(bandit: feelgood.Bandit, contexts: np.ndarray, rewards: np.ndarray) -
     ("agent", "problem"),
     grids.slow_but(
         QUICK,
-        [(a, p) for a in AGENTS.names() for p in problems_for(AGENTS[a].build()) if p in PLAIN],
+        live_plays(),
     ),
 )
 def test_the_arms_are_those_of_the_simulated_agent(agent: str, problem: str) -> None:

@@ -1,5 +1,6 @@
 """docs/presets.md has every setting of the presets, as they are, with a source or a reason."""
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,19 @@ from feelgood.paper import setting_table
 from feelgood.paper.setting_table import FAMILIES, NONE, SettingRow, same, setting_rows, stated
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = [row for family in FAMILIES for row in setting_rows(family)]
-SHOWN = [row for row in ALL if row.setting not in setting_table._OURS]
+
+
+@functools.cache
+def all_rows() -> list[SettingRow]:
+    return [row for family in FAMILIES for row in setting_rows(family)]
+
+
+def shown_rows() -> list[SettingRow]:
+    return [row for row in all_rows() if row.setting not in setting_table._OURS]
 
 
 def the_row(family: str, agent: str, setting: str) -> SettingRow:
-    (row,) = (r for r in ALL if (r.family, r.agent, r.setting) == (family, agent, setting))
+    (row,) = (r for r in all_rows() if (r.family, r.agent, r.setting) == (family, agent, setting))
     return row
 
 
@@ -24,14 +32,14 @@ def test_the_page_is_what_the_presets_give() -> None:
 
 
 def test_whatever_differs_from_its_source_has_a_reason() -> None:
-    silent = [row for row in SHOWN if row.differs and not row.reason]
+    silent = [row for row in shown_rows() if row.differs and not row.reason]
     assert silent == []
 
 
 def test_every_reason_and_every_statement_is_used() -> None:
-    used = {row.why for row in SHOWN if row.differs}
+    used = {row.why for row in shown_rows() if row.differs}
     assert {choice["why"] for choice in setting_table._choices()} - used == set()
-    known = {(row.family, row.agent) for row in SHOWN}
+    known = {(row.family, row.agent) for row in shown_rows()}
     assert {key[:2] for key in stated()} - known == set()
 
 

@@ -155,7 +155,8 @@ def _values(row: PublishedRow, family: str) -> dict[str, str]:
     found = preset_settings(row.preset, row.agent, row.testbed, spec, rounds)
     if "." in row.testbed and row.agent.startswith("released-"):
         found = dict(row.settings)
-    own = {k: v for k, v in found.items() if k in AGENTS[row.agent].settings}
+    known = AGENTS[row.agent].settings
+    own = {k: v for k, v in found.items() if k in known}
     own |= {k: v for k, v in row.settings.items() if k not in ("lam", "gamma")}
     if "beta" in own:
         own["temperature"] = _temperature(own.pop("beta"), row.agent, spec, rounds)
