@@ -7,7 +7,7 @@ from pathlib import Path
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, run_key
 from feelgood.paper.published_numbers import all_published
-from feelgood.paper.published_rows import missing, to_row
+from feelgood.paper.published_rows import READINGS, PublishedRow, missing, to_row
 from feelgood.report.matching import row_key
 from feelgood.studies import Store, TunedStudy, read_study
 from showdown import asking, keeping, searching
@@ -128,13 +128,13 @@ def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:
     found: dict[str, list[int]] = {}
     unknown = set()
     keys: dict[str, str | None] = {}  # several numbers belong to one run: plan it once
-    for number, published in enumerate(all_published()):
-        line = to_row(published)
+    for number, line in _lines():
         if missing(line) is not None:
             continue
         here = lengths.get((line.testbed, line.agent), set())
         for rounds in sorted(here, key=lambda n: (n != line.rounds, -n)):
-            plan = str((line.testbed, line.agent, line.preset, line.settings, rounds))
+            told = (line.testbed, line.testbed_settings, line.agent, line.preset, line.settings)
+            plan = str((*told, rounds))
             if plan not in keys:
                 keys[plan] = row_key(line, rounds)
             key = keys[plan]
@@ -147,6 +147,13 @@ def _label_numbers(rows: dict[str, dict[int, Row]]) -> None:
     for key, own in rows.items():
         old = {n for row in own.values() for n in row["numbers"]} & unknown
         _set(own.values(), "numbers", sorted(old | set(found.get(key, ()))))
+
+
+def _lines() -> Iterator[tuple[int, PublishedRow]]:
+    """Every published number as the paper's text has it, and as the released code has it."""
+    for number, published in enumerate(all_published()):
+        for reading in READINGS:
+            yield number, to_row(published, reading)
 
 
 def _set(rows: Iterable[Row], name: str, value: list[str] | list[int]) -> None:

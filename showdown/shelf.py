@@ -7,6 +7,8 @@ from typing import Any
 
 from feelgood.agents import grammar
 from feelgood.engine.results import AgentResult
+from feelgood.paper.published_numbers import all_published
+from feelgood.paper.published_rows import PAPER, RELEASED, to_row
 from showdown.keeping import Kept
 
 #: Settings in which two runs may differ and still be compared, unless they are the question.
@@ -28,8 +30,22 @@ class Shelf:
 
     @functools.cached_property
     def by_number(self) -> dict[int, AgentResult]:
-        """The result beside each published number, by the number's position."""
-        return {number: k.result for k in self.kept for number in k.numbers}
+        """The result beside each published number as the paper's text has it, by position."""
+        return self._beside(PAPER)
+
+    @functools.cached_property
+    def by_released_number(self) -> dict[int, AgentResult]:
+        """The same as the released code has it."""
+        return self._beside(RELEASED)
+
+    def _beside(self, reading: str) -> dict[int, AgentResult]:
+        rows = [to_row(number, reading) for number in all_published()]
+        return {
+            number: k.result
+            for k in self.kept
+            for number in k.numbers
+            if rows[number].testbed == k.result.testbed and rows[number].agent == k.result.agent
+        }
 
     def twins(
         self, result: AgentResult, agent: str, ignore: Iterable[str] = ()

@@ -31,7 +31,7 @@ def test_every_row_can_be_run_or_says_why_not() -> None:
         if row.cannot is not None:
             continue
         assert missing(row) is None, row
-        assert row.not_comparable is None
+        assert row.reading == "released"
         TESTBEDS[row.testbed].resolve(row.testbed_settings)
         known = AGENTS[row.agent].settings
         spec = Spec(arms=5, dim=4)
@@ -77,6 +77,7 @@ def test_logistic_rows_are_in_their_environments() -> None:
     for table, agent in (
         ("lambda-logistic-20-b1000", "fglmcts"),
         ("precondition-logistic", "pfglmcts"),
+        ("precondition-linear", "psfglmcts"),  # a copying slip
     ):
         row = one(table=table, agent=agent, lam=0.1)
         assert (row.testbed, row.preset) == ("released-logistic-20", "released-equal-beta")

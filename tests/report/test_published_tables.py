@@ -13,6 +13,7 @@ from rich.console import Console
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.paper.published_rows import PublishedRow, rows
+from feelgood.paper.reproducing import NOT_YET
 from feelgood.report.latex import escape_latex
 from feelgood.report.published_comparisons import (
     PublishedComparison,
@@ -21,6 +22,7 @@ from feelgood.report.published_comparisons import (
     compare_row,
     compare_rows,
     counts,
+    with_released,
 )
 from feelgood.report.published_tables import CSV_COLUMNS, to_csv, to_latex, to_markdown, to_rich
 
@@ -40,8 +42,14 @@ def ours(
 def test_verdicts() -> None:
     same = compare_row(LMCTS, ours(LMCTS, 62.0, 10.0))
     assert (same.verdict, same.reason) == (PublishedVerdict.AGREES, "")
-    assert same.test is not None
+    assert same.test is not None and same.equivalence is not None
     assert same.test.p > 0.8
+    assert same.equivalence.p < 0.05
+    assert same.evidence == "62.0 ± 10.0 (10); 90 % interval of the difference -12 to +12 %"
+    wide = compare_row(LMCTS, ours(LMCTS, 62.0, 30.0))
+    assert (wide.verdict, wide.reason) == (PublishedVerdict.UNCERTAIN, "")
+    assert wide.evidence.startswith("62.0 ± 30.0 (10); a difference below ")
+    assert wide.smallest > 0.5 * LMCTS.published.mean
     other = compare_row(LMCTS, ours(LMCTS, 90.0, 10.0))
     assert (other.verdict, other.reason) == (PublishedVerdict.DIFFERS, "no reason is known")
     heavy = MAIN["fglmcts λ=0.5"]
@@ -60,31 +68,74 @@ def test_a_frozen_chain_of_ours_is_named_first() -> None:
     assert compare_row(row, stuck).reason.startswith("our chains end frozen")
 
 
+def test_a_small_difference_that_is_certain_agrees_all_the_same() -> None:
+    """Equal within 20 % comes first, however well the means are told apart."""
+    close = compare_row(LMCTS, ours(LMCTS, 62.6 * 0.9, 0.1, n=1_000))
+    assert close.verdict is PublishedVerdict.AGREES
+    exact = dataclasses.replace(LMCTS, published=dataclasses.replace(LMCTS.published, std=0.1))
+    sharp = compare_row(exact, ours(LMCTS, 62.6 * 0.9, 0.1, n=100))
+    assert sharp.test is not None and sharp.test.rejects
+    assert sharp.verdict is PublishedVerdict.AGREES
+
+
+def test_a_published_zero_has_the_rounding_as_its_margin() -> None:
+    zero = dataclasses.replace(
+        LMCTS, published=dataclasses.replace(LMCTS.published, mean=0.0, std=0.0)
+    )
+    exactly = compare_row(zero, result("lmcts", np.zeros(10), rounds=10_000))
+    assert exactly.verdict is PublishedVerdict.AGREES
+    assert compare_row(zero, ours(LMCTS, 3.0, 1.0)).verdict is PublishedVerdict.DIFFERS
+
+
+def test_the_released_code_explains_what_the_text_does_not() -> None:
+    """Agreement with the text comes first; a number that was not run has the code's verdict."""
+    code = dataclasses.replace(LMCTS, reading="released")
+    far, near, wide = (
+        ours(LMCTS, mean, std) for mean, std in ((90.0, 10.0), (62.0, 10.0), (62.0, 40.0))
+    )
+
+    def both(text: AgentResult | str, released: AgentResult | str) -> PublishedComparison:
+        return with_released(compare_row(LMCTS, text), compare_row(code, released))
+
+    verdict = PublishedVerdict
+    never = "the script is lost"
+    expected = {
+        verdict.AGREES: [(near, near), (near, far), (near, NOT_YET)],
+        verdict.EXPLAINED: [(far, near), (wide, near), (NOT_YET, near), (never, near)],
+        verdict.DIFFERS: [(far, far), (far, wide), (far, never), (NOT_YET, far)],
+        verdict.UNCERTAIN: [(wide, far), (wide, wide), (never, wide)],
+        verdict.NOT_RUN: [(NOT_YET, NOT_YET), (never, NOT_YET), (NOT_YET, never)],
+        verdict.CANNOT: [(never, never)],
+    }
+    for wanted, pairs in expected.items():
+        for text, released in pairs:
+            found = both(text, released)
+            assert found.verdict is wanted, (text, released)
+            assert found.evidence, "every verdict has its numbers or its reason"
+    assert both(far, near).reason == "the released code has 62.0 ± 10.0 (10)"
+    assert both(far, near).evidence.startswith("released: 62.0 ± 10.0 (10); 90 % interval")
+    assert both(far, wide).reason.endswith("40.0 (10), not told apart from the published")
+    assert both(never, never).evidence == never
+
+
 def test_the_level_decides() -> None:
-    """A difference with p between 0.01 and 0.05 agrees at the one and differs at the other."""
+    """A difference with p between 0.01 and 0.05 is open at the one and differs at the other."""
     close = ours(LMCTS, 72.5, 9.5)
     (at_01,) = compare_rows([LMCTS], [close])
     (at_05,) = compare_rows([LMCTS], [close], level=0.05)
     assert at_01.test is not None
     assert 0.01 < at_01.test.p < 0.05
-    assert (at_01.verdict, at_05.verdict) == (PublishedVerdict.AGREES, PublishedVerdict.DIFFERS)
+    assert (at_01.verdict, at_05.verdict) == (PublishedVerdict.UNCERTAIN, PublishedVerdict.DIFFERS)
     with pytest.raises(FeelgoodError, match="level = 0"):
         compare_rows([LMCTS], [close], level=0.0)
 
 
 def test_fewer_rounds_are_shown_but_not_compared() -> None:
     short = compare_row(LMCTS, ours(LMCTS, 62.6, 9.5, rounds=500))
-    assert short.verdict is PublishedVerdict.NOT_COMPARABLE
+    assert short.verdict is PublishedVerdict.NOT_RUN
     assert short.reason == "run with T = 500 rounds, published with T = 10,000"
     assert short.ours is not None
     assert "62.6 ± 9.5 (10)" in to_markdown([short], "t")
-
-
-def test_a_slip_cannot_be_compared_however_close_the_numbers() -> None:
-    (row,) = rows("main", ["linear-40"], ["svrglmcts"])
-    found = compare_row(row, ours(row, row.published.mean, row.published.std))
-    assert found.verdict is PublishedVerdict.NOT_COMPARABLE
-    assert found.reason == row.not_comparable
 
 
 def test_diverged_chains_are_counted_and_never_agree() -> None:
@@ -104,7 +155,7 @@ def test_diverged_chains_are_counted_and_never_agree() -> None:
 
 def test_one_seed_is_too_few_and_none_is_not_run() -> None:
     single = compare_row(LMCTS, result("lmcts", [60.0], rounds=10_000))
-    assert single.verdict is PublishedVerdict.NOT_COMPARABLE
+    assert single.verdict is PublishedVerdict.UNCERTAIN
     assert "too few" in single.reason
     assert "60.0 (1)" in to_markdown([single], "t")
     nothing = compare_row(LMCTS, "it has not been run")
@@ -113,7 +164,7 @@ def test_one_seed_is_too_few_and_none_is_not_run() -> None:
 
 
 def test_simple_regret_is_compared_with_simple_regret() -> None:
-    row = next(r for r in rows("neuralts-simple") if r.not_comparable is None)
+    row = rows("neuralts-simple")[0]
     found = compare_row(row, ours(row, 10.0, 1.0, rounds=row.rounds))
     assert found.ours is not None
     assert found.ours.mean == pytest.approx(5.0)  # made results: half of the final regret
@@ -137,7 +188,9 @@ def comparisons() -> tuple[PublishedComparison, ...]:
 def test_captions_state_level_and_counts(comparisons: tuple[PublishedComparison, ...]) -> None:
     text = caption(comparisons, "Main", 0.01)
     assert "level 0.01" in text
-    assert counts(comparisons) == "agrees: 2, differs: 1, not run: 1"
+    assert (
+        counts(comparisons) == "agrees: 1, differs: 1, too uncertain to tell: 1, cannot be run: 1"
+    )
     assert counts(comparisons) in text
     for rendered in (
         to_markdown(comparisons, "Main"),
@@ -150,14 +203,19 @@ def test_markdown_keeps_its_columns(comparisons: tuple[PublishedComparison, ...]
     text = to_markdown(comparisons, "Main | x")
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(lines) == 1 + len(comparisons)
-    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {9}
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {10}
     assert r"p\|l\_m\*c&ts\\%" in lines[3]
 
 
 def test_csv_can_be_read_back(comparisons: tuple[PublishedComparison, ...]) -> None:
     records = list(csv.DictReader(io.StringIO(to_csv(comparisons, "Main"))))
     assert list(records[0]) == CSV_COLUMNS
-    assert [r["verdict"] for r in records] == ["agrees", "agrees", "differs", "not run"]
+    assert [r["verdict"] for r in records] == [
+        "agrees",
+        "too uncertain to tell",
+        "differs",
+        "cannot be run",
+    ]
     assert records[2]["agent"] == "p|l_m*c&ts\\%"
     assert records[2]["reason"] == 'possible reason: 50% of $x_1$, "a|b" & {c} [bold]#~^\n'
     assert float(records[0]["ours_mean"]) == pytest.approx(62.0)
@@ -175,7 +233,7 @@ def test_latex_is_escaped(comparisons: tuple[PublishedComparison, ...]) -> None:
     body = text.split(r"\midrule")[1].split(r"\bottomrule")[0]
     for line in body.strip().splitlines():
         assert line.endswith(r" \\")
-        assert len(re.findall(r"(?<!\\)&", line)) == 7
+        assert len(re.findall(r"(?<!\\)&", line)) == 8
     assert r"fglmcts $\lambda$=0.5" in body
     assert text.isascii()
 
@@ -186,7 +244,7 @@ def test_every_reason_and_title_prints_in_latex() -> None:
     for table, title in TITLES.items():
         assert escape_latex(title).isascii(), title
         for row in rows(table):
-            for text in (row.label, row.remark, row.not_comparable):
+            for text in (row.label, row.remark):
                 assert escape_latex(text or "").isascii(), text
 
 

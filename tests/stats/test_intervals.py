@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import bootstrap as scipy_bootstrap
 
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca, bootstrap
 
 
 def coverage(draw: object, truth: float, statistic: str, n: int, level: float) -> float:
@@ -48,3 +49,28 @@ def test_a_bootstrap_is_repeatable_and_counts() -> None:
     assert (lonely.value, lonely.count) == (5.0, 1)
     assert math.isnan(lonely.low)
     assert math.isnan(bootstrap(np.array([np.nan])).value)
+
+
+def test_bca_is_that_of_scipy_but_for_the_widened_tails() -> None:
+    """With many values the widening vanishes; resamples differ, so that the ends do by chance."""
+    values = np.random.default_rng(3).exponential(1.0, 400)
+    ours = bca(values, draws=20_000)
+    theirs = scipy_bootstrap((values,), np.mean, n_resamples=20_000, rng=1, method="BCa")
+    np.testing.assert_allclose([ours.low, ours.high], theirs.confidence_interval, atol=0.005)
+
+
+def test_bca_covers_means_of_bimodal_values_where_percentiles_fall_short() -> None:
+    """One in six seeds stuck at a regret 3.5 times as high, 20 seeds: too high a mean is missed.
+
+    Both intervals use the same resamples of the same samples.
+    """
+    rng = np.random.default_rng(5)
+    truth, short, corrected = 1.0 + 2.5 / 6, 0, 0
+    for i in range(80):
+        values = rng.normal(1.0, 0.05, 20) + 2.5 * (rng.uniform(size=20) < 1 / 6)
+        plain, moved = bootstrap(values, draws=400, seed=i), bca(values, draws=400, seed=i)
+        short += plain.high < truth
+        corrected += moved.high < truth
+    assert corrected < short
+    assert bca(np.full(5, 2.0)) == bootstrap(np.full(5, 2.0))
+    assert bca(values, "median").value == np.median(values)

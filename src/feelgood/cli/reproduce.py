@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: How the comparison can be shown.
 COMPARISON_FORMATS = ("table", "markdown", "csv", "latex")
+#: The preset that puts the text and the released code beside every number.
+BOTH = "both"
 
 TableArgument = Annotated[
     str | None, typer.Argument(help="For example main; --list shows all of them.")
@@ -47,7 +49,11 @@ TestbedsOption = Annotated[
 ]
 AgentsOption = Annotated[list[str] | None, typer.Option(help="Only this agent, or several: a,b.")]
 ReadingOption = Annotated[
-    str, typer.Option("--preset", help="paper: as the text has it; released: as the code did it.")
+    str,
+    typer.Option(
+        "--preset",
+        help="paper: as the text has it; released: as the code did it; both: one verdict of both.",
+    ),
 ]
 KeptStoreOption = Annotated[Path, typer.Option(help="Folder of results; what is there is kept.")]
 ComparisonFormatOption = Annotated[
@@ -113,15 +119,14 @@ def reproduce_command(
 
     from feelgood.cli.study import use_no_accelerator
     from feelgood.data.datasets import use_data
-    from feelgood.paper.published_rows import rows
     from feelgood.studies import Store
 
     use_no_accelerator()
     use_data(data)
     assert table is not None, "it was checked"
-    chosen = rows(table, split_names(testbed), split_names(agents), preset)
+    chosen, code = _chosen(table, split_names(testbed), split_names(agents), preset)
     wanted = Wanted(table, chosen, seeds, _rounds(rounds))
-    plan = wanted.plan()
+    plan, beside = wanted.plan(), dataclasses.replace(wanted, rows=code).plan() if code else None
     tuning = wanted.tuning(tune_seeds, _rounds(tune_rounds)) if tune else None
     prepare_output([path for path in (out, page) if path], force)
     shown = Presentation(view, format_, out, page)
@@ -136,9 +141,30 @@ def reproduce_command(
         shown.aside.print(networks_table(choices, tuning))
     study = plan.study(f"reproduce {table}")
     failures |= run(study)
+    failures |= run(beside.study(f"reproduce {table}, released")) if beside else {}
     on_page = results.results(study.cells) if study is not None and page is not None else None
-    shown.show(wanted, plan.results(results), on_page)
+    released = _compared(beside, results) if beside else None
+    shown.show(wanted, plan.results(results), on_page, released)
     _check_failures(failures)
+
+
+def _chosen(
+    table: str, testbeds: Sequence[str] | None, agents: Sequence[str] | None, preset: str
+) -> "tuple[Sequence[PublishedRow], Sequence[PublishedRow]]":
+    """The rows of a table, and those of the released code where both are asked for."""
+    from feelgood.paper.published_rows import PAPER, RELEASED, rows, to_row
+
+    if preset != BOTH:
+        return rows(table, testbeds, agents, preset), ()
+    chosen = rows(table, testbeds, agents, PAPER)
+    return chosen, [to_row(row.published, RELEASED) for row in chosen]
+
+
+def _compared(plan: "ComparisonPlan", store: "Store") -> "Sequence[PublishedComparison]":
+    """What the released code has, beside the published numbers."""
+    from feelgood.report.published_comparisons import compare_rows
+
+    return compare_rows(plan.rows, plan.results(store))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -194,12 +220,14 @@ class Presentation:
         wanted: Wanted,
         ours: "Sequence[AgentResult | str]",
         on_page: "Sequence[AgentResult] | None",
+        released: "Sequence[PublishedComparison] | None" = None,
     ) -> None:
         """Write and print all that was asked for; without results there is no page."""
         from feelgood.paper.published_rows import TITLES
         from feelgood.report.published_comparisons import compare_rows, comparison_in_words
 
-        comparisons, title = compare_rows(wanted.rows, ours), TITLES[wanted.table]
+        comparisons = compare_rows(wanted.rows, ours, released=released)
+        title = TITLES[wanted.table]
         page = self.page if on_page is not None else None
         # First the page: the terminal may be gone, full or unable to show the table.
         if page is not None and on_page is not None:

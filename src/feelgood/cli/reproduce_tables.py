@@ -50,7 +50,7 @@ def catalogue_table() -> Table:
     )
     for name in ("table", "what"):
         shown.add_column(name)
-    for name in ("rows", "comparable", "not available", "time"):
+    for name in ("rows", "not available", "time"):
         shown.add_column(name, justify="right")
     for name, title in TITLES.items():
         all_rows = rows(name)
@@ -60,7 +60,6 @@ def catalogue_table() -> Table:
             name,
             title,
             str(len(all_rows)),
-            str(sum(r.not_comparable is None for r in all_rows)),
             str(len(all_rows) - len(here)),
             "–" if seconds is None else duration(max(1.0, seconds / (speed * cores))),
         )

@@ -1,4 +1,4 @@
-"""The paper's tables: for every published number what to run, and whether it can be compared.
+"""The paper's tables: for every published number what to run, and why it may differ.
 
 `tables.csv` has one line per table and `published.csv` one per number; `reasons.toml` says what is
 known about them.
@@ -23,7 +23,7 @@ PAPER_ROUNDS = {"wheel": 5_000, "covertype": 15_000, "cifar10": 25_000}
 USUAL_ROUNDS = 10_000
 
 #: What a published number can be put beside: the paper's text, or its released code.
-READINGS = ("paper", "released")
+PAPER, RELEASED = READINGS = ("paper", "released")
 
 #: Our names where the paper's are others.
 OUR_NAMES = {"epsgreedy": "epsgreedy-tabular"}
@@ -50,14 +50,14 @@ class PublishedRow:
     preset: str
     settings: Mapping[str, Any]
     rounds: int
-    #: Why the two numbers cannot be compared; None if they can.
-    not_comparable: str | None
-    #: Why they may differ although they can be compared; None if nothing is known.
+    #: Why the two numbers may differ; None if nothing is known.
     remark: str | None
     #: How its network was chosen; None: it is the preset's.
     tuned: str | None = None
     #: Why nothing can be run for it; None if something can.
     cannot: str | None = None
+    #: What it puts beside the number: the paper's text or its released code.
+    reading: str = PAPER
 
     @property
     def metric(self) -> str:
@@ -81,7 +81,7 @@ def rows(
     table: str,
     testbeds: Sequence[str] | None = None,
     agents: Sequence[str] | None = None,
-    reading: str = "paper",
+    reading: str = PAPER,
 ) -> tuple[PublishedRow, ...]:
     """The rows of a table, or those of some testbeds and agents; an error for unknown names."""
     if table not in TITLES:
@@ -104,11 +104,8 @@ def rows(
     )
 
 
-def to_row(number: Published, reading: str = "paper") -> PublishedRow:
-    """What to run for a published number, and whether the two can be compared.
-
-    With the reading "released" it is what the released code does, and everything is compared.
-    """
+def to_row(number: Published, reading: str = PAPER) -> PublishedRow:
+    """What to run for a published number: what the text describes, or what the code did."""
     if reading not in READINGS:
         raise FeelgoodError(
             f"the paper's tables have no preset '{reading}': {did_you_mean(reading, READINGS)}"
@@ -116,7 +113,7 @@ def to_row(number: Published, reading: str = "paper") -> PublishedRow:
     given = {"lam": number.lam, "gamma": number.gamma}
     settings = {name: value for name, value in given.items() if value is not None}
     rounds = PAPER_ROUNDS.get(number.testbed.split("-")[0], USUAL_ROUNDS)
-    if reading == "released":
+    if reading == RELEASED:
         run = released_run(number)
         return PublishedRow(
             published=number,
@@ -126,9 +123,9 @@ def to_row(number: Published, reading: str = "paper") -> PublishedRow:
             preset=run["preset"],
             settings=settings if run["settings"] is None else run["settings"],
             rounds=rounds,
-            not_comparable=None,
             remark=run["remark"],
             cannot=run["cannot"],
+            reading=RELEASED,
         )
     return PublishedRow(
         published=number,
@@ -138,8 +135,7 @@ def to_row(number: Published, reading: str = "paper") -> PublishedRow:
         preset=_preset(number),
         settings=settings,
         rounds=rounds,
-        not_comparable=reason("not_comparable", number),
-        remark=reason("remark", number),
+        remark=reason(number),
     )
 
 

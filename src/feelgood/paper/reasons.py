@@ -1,8 +1,7 @@
 """What is known about the published numbers: `reasons.toml` says it, this matches.
 
-A number *cannot be compared* where it rests on a slip or on other code than the paper describes, so
-that no right implementation can match it. A *remark* is a known reason why a number that can be
-compared may nevertheless differ.
+A reason says why a number may differ from what a right implementation has: a slip, other code than
+the paper describes, a frozen chain. It excludes no number from its test.
 """
 
 import functools
@@ -10,28 +9,26 @@ import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.paper.published_numbers import Published
 
-ReasonKind = Literal["not_comparable", "remark"]
 _PATTERNS = ("table", "testbed", "agent")
 _NUMBERS = ("lam", "beta", "gamma")
 #: What a reason may name.
 MATCHED = (*_PATTERNS, *_NUMBERS)
 
 
-def reason(kind: ReasonKind, number: Published) -> str | None:
-    """The first reason of this kind that holds for the number; None if there is none."""
-    found = (one["reason"] for one in _all_reasons()[kind] if holds(one, number))
-    return next(found, None)
+def reason(number: Published) -> str | None:
+    """The first reason that holds for the number; None if there is none."""
+    return next((one["reason"] for one in _all_reasons() if holds(one, number)), None)
 
 
 @functools.cache
-def _all_reasons() -> dict[str, list[dict[str, Any]]]:
+def _all_reasons() -> tuple[dict[str, Any], ...]:
     text = files("feelgood.paper").joinpath("reasons.toml").read_text(encoding="utf-8")
-    return {kind: list(map(_checked, some)) for kind, some in tomllib.loads(text).items()}
+    return tuple(map(_checked, tomllib.loads(text)["reason"]))
 
 
 def _checked(one: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,9 @@ from feelgood.studies.files import SOURCES
 from feelgood.studies.planning import Cell, Study, plan_cells
 from feelgood.studies.store import Store
 
+#: Why there is no result of a run that nothing hinders.
+NOT_YET = "it has not been run"
+
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonPlan:
@@ -33,7 +36,7 @@ class ComparisonPlan:
                 found.append(cells)
             else:
                 merged = store.results(cells)
-                found.append(merged[0] if merged else "it has not been run")
+                found.append(merged[0] if merged else NOT_YET)
         return found
 
 

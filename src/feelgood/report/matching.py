@@ -1,12 +1,16 @@
 """Which of the published numbers a set of results stands beside."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, run_key
 from feelgood.paper.published_numbers import all_published
-from feelgood.paper.published_rows import PublishedRow, missing, to_row
-from feelgood.report.published_comparisons import PublishedComparison, compare_row
+from feelgood.paper.published_rows import READINGS, PublishedRow, missing, to_row
+from feelgood.report.published_comparisons import (
+    PublishedComparison,
+    compare_row,
+    with_released,
+)
 from feelgood.studies.planning import plan_cells
 
 
@@ -14,20 +18,31 @@ def find_comparisons(results: Sequence[AgentResult]) -> list[PublishedComparison
     """A comparison for every published number whose run is among the results.
 
     A run belongs to a number when agent, testbed and every setting are those of the paper's
-    preset. Where there are several lengths of it, the paper's own is taken, else the longest.
+    preset. Where there are several lengths of it, the paper's own is taken, else the longest. Runs
+    of the released code are put beside the same numbers.
     """
     known = {run_key(r): r for r in results}
     lengths: dict[tuple[str, str], set[int]] = {}
     for r in results:
         lengths.setdefault((r.testbed, r.agent), set()).add(r.rounds)
     found = []
-    for row in map(to_row, all_published()):
-        rounds = lengths.get((row.testbed, row.agent))
-        if rounds and missing(row) is None:
-            ours = _match(row, rounds, known)
-            if ours is not None:
-                found.append(compare_row(row, ours))
+    for number in all_published():
+        beside = [_compared(to_row(number, reading), lengths, known) for reading in READINGS]
+        here = [c for c in beside if c is not None]
+        if here:
+            found.append(with_released(*here) if len(here) == 2 else here[0])
     return found
+
+
+def _compared(
+    row: PublishedRow, lengths: Mapping[tuple[str, str], set[int]], known: dict[str, AgentResult]
+) -> PublishedComparison | None:
+    """The comparison with the run that belongs to a row; None where there is none."""
+    rounds = lengths.get((row.testbed, row.agent))
+    if not rounds or missing(row) is not None:
+        return None
+    ours = _match(row, rounds, known)
+    return None if ours is None else compare_row(row, ours)
 
 
 def papers_betas(

@@ -8,7 +8,6 @@ from feelgood.engine.results import AgentResult
 from feelgood.posterior import AgentPosterior, Analysis
 from feelgood.report.published_comparisons import (
     PublishedComparison,
-    PublishedVerdict,
     about_networks,
     counts,
 )
@@ -71,7 +70,7 @@ def overview(
     """Facts, warnings and verdicts."""
     series = [s for group in groups for s in group]
     results = [s.result for s in series]
-    done = [c for c in comparisons if c.verdict is not PublishedVerdict.NOT_RUN]
+    done = [c for c in comparisons if c.ours is not None]
     facts = _facts(results, len(groups)) if results else _analysis_facts(analyses)
     verdicts = [(group[0].problem, _verdict(group)) for group in groups]
     if done:

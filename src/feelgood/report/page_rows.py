@@ -8,7 +8,7 @@ from typing import Any
 from feelgood.core.numbers import rounded, setting_text
 from feelgood.report.aggregates import regret_interval
 from feelgood.report.chain_costs import chain_cost
-from feelgood.report.published_comparisons import PublishedComparison
+from feelgood.report.published_comparisons import PublishedComparison, in_percent
 from feelgood.report.series import Series
 from feelgood.stats.summary import Summary
 
@@ -71,7 +71,7 @@ def _seed_ranges(seeds: Sequence[int]) -> str:
 def published_row(label: str, c: PublishedComparison) -> dict[str, Any]:
     assert c.ours is not None, "only comparisons with a result of ours are shown"
     theirs = c.row.published
-    tested = c.test is not None and c.verdict.tested
+    tested = c.test is not None and c.rounds == c.row.rounds
     return {
         "table": theirs.table,
         "label": label,
@@ -82,6 +82,9 @@ def published_row(label: str, c: PublishedComparison) -> dict[str, Any]:
         "published_std": _finite(theirs.std),
         "published_seeds": theirs.seeds,
         "difference": _finite(c.ours.mean - theirs.mean),
+        "interval": c.interval if tested else "–",
+        "smallest": _finite(c.smallest) if tested else None,
+        "seen_from": in_percent(c.smallest, theirs.mean) if tested else "–",
         "p": _finite(c.test.p) if tested and c.test and math.isfinite(c.test.p) else None,
         "verdict": c.verdict.value,
         "reason": "; ".join(filter(None, [c.reason, c.row.tuned and f"network: {c.row.tuned}"])),

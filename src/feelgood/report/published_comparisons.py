@@ -1,6 +1,8 @@
 """Ours beside the published: what the comparison of two numbers says, and why.
 
-The verdict comes from Welch's test on the two means at a level that is stated with the table.
+Numbers agree where both means are equal within a margin by two one-sided tests. They differ where
+Welch's test says so and as few of our own seeds would not give such a mean by chance. Where neither
+speaks, nothing is said but what could have been seen.
 """
 
 import dataclasses
@@ -11,30 +13,57 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.core.numbers import mean_std_count
 from feelgood.engine.results import AgentResult
-from feelgood.paper.published_rows import PublishedRow
+from feelgood.paper.published_numbers import Published
+from feelgood.paper.published_rows import RELEASED, PublishedRow
+from feelgood.paper.reproducing import NOT_YET
 from feelgood.report.ranking import values_at
+from feelgood.stats.equivalence import (
+    EquivalenceTest,
+    chance_of_mean,
+    ratio_tost,
+    smallest_difference,
+    tost,
+)
 from feelgood.stats.summary import Summary
 from feelgood.stats.welch import WelchTest, welch
 
-#: Level of the test of one row: a hundred right rows have one false "differs" on average.
+#: Level of Welch's test of one row: a hundred right rows have one false "differs" on average.
 ROW_LEVEL = 0.01
+#: Means are as good as equal within this part of the published one, at this level.
+MARGIN, MARGIN_LEVEL = 0.2, 0.05
+#: Half of the last digit that the paper prints: the margin of a published 0.
+_LAST_DIGIT = 0.05
+#: The smallest difference that could have been seen is the one seen with this probability.
+POWER = 0.8
 #: Acceptance at the end of a run below which a chain counts as frozen.
 FROZEN = 0.01
+#: What is said of a row that differs where nothing is known.
+NO_REASON = "no reason is known"
+#: How the verdicts come about; the level of Welch's test goes in.
+HOW_JUDGED = (
+    f"Verdicts: agrees, equal within ±{100 * MARGIN:g} % by two one-sided tests at level "
+    f"{MARGIN_LEVEL:g}; differs, not so and apart at level {{:g}} by Welch's test and among "
+    "resamples of our seeds; else too "
+    "uncertain to tell, with the smallest difference that could have been seen."
+)
 
 
 class PublishedVerdict(enum.Enum):
     """What the comparison of two numbers says."""
 
     AGREES = "agrees"
+    EXPLAINED = "explained"
     DIFFERS = "differs"
-    NOT_COMPARABLE = "not comparable"
-    NOT_RUN = "not run"
+    UNCERTAIN = "too uncertain to tell"
+    CANNOT = "cannot be run"
+    NOT_RUN = "not run yet"
 
     @property
     def tested(self) -> bool:
         """Whether the means could be compared."""
-        return self in (PublishedVerdict.AGREES, PublishedVerdict.DIFFERS)
+        return self not in (PublishedVerdict.CANNOT, PublishedVerdict.NOT_RUN)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,10 +77,14 @@ class PublishedComparison:
     diverged: int
     test: WelchTest | None
     verdict: PublishedVerdict
-    #: Why they cannot be compared or differ; empty where they agree.
+    #: Why they differ or were not compared; empty where they agree.
     reason: str
     #: Hidden layers of our agent's network; empty where it has none.
     layers: str = ""
+    #: Whether both means are equal within the margin; None where nothing was run.
+    equivalence: EquivalenceTest | None = None
+    #: What the released code has; None where it was not asked.
+    released: "PublishedComparison | None" = None
     #: Our run itself; None where there is none.
     run: AgentResult | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -60,48 +93,140 @@ class PublishedComparison:
         """The agent with what sets the row apart, and its network."""
         return f"{self.row.label} [{self.layers}]" if self.layers else self.row.label
 
+    @property
+    def smallest(self) -> float:
+        """The smallest difference of means that could have been seen; NaN without a test."""
+        return math.nan if self.test is None else smallest_difference(self.test, POWER)
+
+    @property
+    def evidence(self) -> str:
+        """The numbers behind the verdict."""
+        theirs, whole = self.released, self.rounds == self.row.rounds
+        if theirs is not None and (self.verdict is PublishedVerdict.EXPLAINED or not whole):
+            return self.reason if theirs.ours is None else f"released: {theirs.evidence}"
+        if self.ours is None or self.equivalence is None or not whole:
+            return self.reason
+        shown = mean_std_count(self.ours.mean, self.ours.std, self.ours.count)
+        if self.verdict is PublishedVerdict.UNCERTAIN:
+            least = in_percent(self.smallest, self.row.published.mean)
+            return f"{shown}; a difference below {least} could not have been seen"
+        return f"{shown}; 90 % interval of the difference {self.interval}"
+
+    @property
+    def interval(self) -> str:
+        """The 90 % interval of our mean less the published one, in per cent of the latter."""
+        if self.equivalence is None or math.isnan(self.equivalence.low):
+            return "–"
+        if self.row.published.mean <= 0.0:
+            return "–"
+        ends = (self.equivalence.low, self.equivalence.high)
+        low, high = (in_percent(end, 1.0, sign=True) for end in ends)
+        return f"{low.removesuffix(' %')} to {high}"
+
+
+def in_percent(value: float, of: float, sign: bool = False) -> str:
+    """`12 %` of a published mean; a mean of 0 has no percentages."""
+    if math.isnan(value) or of == 0.0:
+        return "–"
+    if math.isinf(value):
+        return f"{'−' if value < 0 else ''}∞ %"
+    share = 100.0 * value / of
+    digits = 1 if abs(share) < 10 else 0
+    return f"{share:{'+' if sign else ''},.{digits}f} %"
+
 
 def compare_row(
     row: PublishedRow, result: AgentResult | str, level: float = ROW_LEVEL
 ) -> PublishedComparison:
     """The comparison of a published number with our result; a string says why there is none."""
     if isinstance(result, str):
-        return PublishedComparison(row, None, 0, 0, None, PublishedVerdict.NOT_RUN, result)
-    values = values_at(result, result.seeds, "final_regret")
-    if row.published.metric == "simple_regret":
-        values = values_at(result, result.seeds, "simple_regret")
+        verdict = PublishedVerdict.NOT_RUN if result == NOT_YET else PublishedVerdict.CANNOT
+        return PublishedComparison(row, None, 0, 0, None, verdict, result)
+    metric = "simple_regret" if row.published.metric == "simple_regret" else "final_regret"
+    values = values_at(result, result.seeds, metric)
     ours = Summary.of(values)
     diverged = len(values) - ours.count
-    layers = str(result.settings.get("layers", ""))
     theirs = row.published
     test = welch(ours.mean, ours.std, ours.count, theirs.mean, theirs.std, theirs.seeds, level)
-
-    def judged(verdict: PublishedVerdict, reason: str) -> PublishedComparison:
-        numbers = (row, ours, result.rounds, diverged, test, verdict, reason, layers)
-        return PublishedComparison(*numbers, run=result)
-
-    if row.not_comparable is not None:
-        return judged(PublishedVerdict.NOT_COMPARABLE, row.not_comparable)
-    if result.rounds != row.rounds:
-        return judged(
-            PublishedVerdict.NOT_COMPARABLE,
-            f"run with T = {result.rounds:,} rounds, published with T = {row.rounds:,}",
-        )
-    if diverged:
-        return judged(
-            PublishedVerdict.DIFFERS,
-            f"{diverged} of our {len(values)} chains diverged; the mean is that of the others",
-        )
-    if ours.count < 2:
-        return judged(
-            PublishedVerdict.NOT_COMPARABLE, "one seed of ours is too few for a test of the means"
-        )
-    if not test.rejects:
-        return judged(PublishedVerdict.AGREES, "")
-    reasons = [_frozen(result), f"possible reason: {row.remark}" if row.remark else ""]
-    return judged(
-        PublishedVerdict.DIFFERS, "; ".join(filter(None, reasons)) or "no reason is known"
+    equivalence = _equivalence(ours, theirs, test)
+    by_chance = chance_of_mean(values, theirs.mean, theirs.seeds)
+    if by_chance > test.p:
+        test = dataclasses.replace(test, p=by_chance)
+    verdict, reason = _judged(row, result, diverged, test, equivalence)
+    return PublishedComparison(
+        row=row,
+        ours=ours,
+        rounds=result.rounds,
+        diverged=diverged,
+        test=test,
+        verdict=verdict,
+        reason=reason,
+        layers=str(result.settings.get("layers", "")),
+        equivalence=equivalence,
+        run=result,
     )
+
+
+def _equivalence(ours: Summary, theirs: Published, test: WelchTest) -> EquivalenceTest:
+    """Whether the means are equal within the margin, in parts of the published mean.
+
+    A published 0 has no parts: the margin is then that of its rounding.
+    """
+    if theirs.mean > 0.0:
+        samples = (ours.mean, ours.std, ours.count), (theirs.mean, theirs.std, theirs.seeds)
+        return ratio_tost(*samples, MARGIN, MARGIN_LEVEL)
+    return tost(test, _LAST_DIGIT, MARGIN_LEVEL)
+
+
+def _judged(
+    row: PublishedRow,
+    result: AgentResult,
+    diverged: int,
+    test: WelchTest,
+    equivalence: EquivalenceTest,
+) -> tuple[PublishedVerdict, str]:
+    """The verdict and, where they do not agree, why."""
+    if result.rounds != row.rounds:
+        said = f"run with T = {result.rounds:,} rounds, published with T = {row.rounds:,}"
+        return PublishedVerdict.NOT_RUN, said
+    if diverged:
+        said = f"{diverged} of our {len(result.seeds)} chains diverged; the mean is of the others"
+        return PublishedVerdict.DIFFERS, said
+    if len(result.seeds) < 2:
+        return PublishedVerdict.UNCERTAIN, "one seed of ours is too few for a test of the means"
+    if equivalence.equivalent:
+        own = PublishedVerdict.EXPLAINED if row.reading == RELEASED else PublishedVerdict.AGREES
+        return own, ""
+    if not test.rejects:
+        return PublishedVerdict.UNCERTAIN, ""
+    reasons = [_frozen(result), f"possible reason: {row.remark}" if row.remark else ""]
+    return PublishedVerdict.DIFFERS, "; ".join(filter(None, reasons)) or NO_REASON
+
+
+def with_released(own: PublishedComparison, released: PublishedComparison) -> PublishedComparison:
+    """The verdict of both readings together.
+
+    What agrees with the paper's text agrees. What the released code reproduces is explained.
+    Otherwise the verdict is that of the text, or the code's where the text was not run.
+    """
+    verdict, reason = own.verdict, own.reason
+    number = ""
+    if released.ours is not None:
+        shown = released.ours
+        number = f"the released code has {mean_std_count(shown.mean, shown.std, shown.count)}"
+    if verdict is not PublishedVerdict.AGREES:
+        if released.verdict is PublishedVerdict.EXPLAINED:
+            verdict, reason = released.verdict, number
+        elif not own.verdict.tested and released.verdict.tested:
+            verdict, reason = released.verdict, "; ".join(filter(None, [number, released.reason]))
+        elif released.verdict.tested:
+            apart = released.verdict is PublishedVerdict.DIFFERS
+            told = "which differs, too" if apart else "not told apart from the published"
+            reason = "; ".join(filter(None, [reason, f"{number}, {told}"]))
+        elif not own.verdict.tested and PublishedVerdict.NOT_RUN in (verdict, released.verdict):
+            waiting = own if own.verdict is PublishedVerdict.NOT_RUN else released
+            verdict, reason = PublishedVerdict.NOT_RUN, waiting.reason
+    return dataclasses.replace(own, verdict=verdict, reason=reason, released=released)
 
 
 def _frozen(result: AgentResult) -> str:
@@ -113,12 +238,21 @@ def _frozen(result: AgentResult) -> str:
 
 
 def compare_rows(
-    rows: Sequence[PublishedRow], results: Sequence[AgentResult | str], level: float = ROW_LEVEL
+    rows: Sequence[PublishedRow],
+    results: Sequence[AgentResult | str],
+    level: float = ROW_LEVEL,
+    released: Sequence[PublishedComparison] | None = None,
 ) -> tuple[PublishedComparison, ...]:
-    """Comparisons of rows with the results that belong to them, in the same order."""
+    """Comparisons of rows with the results that belong to them, in the same order.
+
+    With what the released code has for the same rows, the verdicts are those of both together.
+    """
     if not 0.0 < level < 1.0:
         raise FeelgoodError(f"level = {level} is not allowed: use a number between 0 and 1.")
-    return tuple(compare_row(r, ours, level) for r, ours in zip(rows, results, strict=True))
+    own = tuple(compare_row(r, ours, level) for r, ours in zip(rows, results, strict=True))
+    if released is None:
+        return own
+    return tuple(map(with_released, own, released))
 
 
 def counts(comparisons: Sequence[PublishedComparison]) -> str:
@@ -132,8 +266,8 @@ def caption(
 ) -> str:
     """Title, what the columns are, and the level of the verdicts."""
     return (
-        f"{title}. Mean ± sample standard deviation (number of seeds). Verdicts: Welch's two-sided "
-        f"test of equal means at level {level:g} for each row. Rows: {counts(comparisons)}."
+        f"{title}. Mean ± sample standard deviation (number of seeds). {HOW_JUDGED.format(level)} "
+        f"Rows: {counts(comparisons)}."
         f"{about_networks(comparisons)}"
     )
 
@@ -153,8 +287,12 @@ def comparison_in_words(comparisons: Sequence[PublishedComparison]) -> str:
     compared = [c for c in comparisons if c.verdict.tested]
     if not compared:
         return "No row can be compared with the paper: the table says why."
+    agreeing = (PublishedVerdict.AGREES, PublishedVerdict.EXPLAINED)
+    kept = sum(c.verdict in agreeing for c in compared)
+    unclear = sum(c.verdict is PublishedVerdict.UNCERTAIN for c in compared)
     differing = [c.label for c in compared if c.verdict is PublishedVerdict.DIFFERS]
-    first = f"{len(compared) - len(differing)} of {len(compared)} rows agree with the paper"
+    first = f"{kept} of {len(compared)} rows agree with the paper"
+    first += f", {unclear} cannot be told with these seeds" if unclear else ""
     if differing:
         first += f"; {', '.join(differing[:3])}"
         first += f" and {len(differing) - 3} others" if len(differing) > 3 else ""

@@ -15,26 +15,37 @@ from feelgood.report.published_comparisons import (
     PublishedComparison,
     PublishedVerdict,
     caption,
+    in_percent,
 )
 
-TABLE_COLUMNS = ("testbed", "agent", "ours", "median", "published", "difference", "p", "verdict")
+TABLE_COLUMNS = (
+    "testbed",
+    "agent",
+    "ours",
+    "median",
+    "published",
+    "difference, 90 %",
+    "seen from",
+    "p",
+    "verdict",
+)
 
 
 def _cells(comparison: PublishedComparison) -> list[str]:
     c, theirs = comparison, comparison.row.published
     published = mean_std_count(theirs.mean, theirs.std, theirs.seeds)
     if c.ours is None:
-        middle = ["–", "–", published, "–", "–"]
+        middle = ["–", "–", published, "–", "–", "–"]
     else:
-        difference = c.ours.mean - theirs.mean
-        # Without comparable numbers the p of a test would be read as if it meant something.
-        p = c.test.p if c.test and c.verdict.tested else math.nan
+        # Without the published rounds the p of a test would be read as if it meant something.
+        compared = c.test is not None and c.rounds == c.row.rounds
         middle = [
             mean_std_count(c.ours.mean, c.ours.std, c.ours.count),
             table_number(c.ours.median),
             published,
-            ("+" if difference > 0 else "") + table_number(difference),
-            p_text(p),
+            c.interval if compared else "–",
+            in_percent(c.smallest, theirs.mean) if compared else "–",
+            p_text(c.test.p) if c.test is not None and compared else "–",
         ]
     return [c.row.testbed, c.label, *middle, c.verdict.value]
 
@@ -51,8 +62,10 @@ def _note_lines(comparisons: Sequence[PublishedComparison]) -> list[str]:
 
 _STYLES = {
     PublishedVerdict.AGREES: "green",
+    PublishedVerdict.EXPLAINED: "cyan",
     PublishedVerdict.DIFFERS: "red",
-    PublishedVerdict.NOT_COMPARABLE: "yellow",
+    PublishedVerdict.UNCERTAIN: "yellow",
+    PublishedVerdict.CANNOT: "dim",
     PublishedVerdict.NOT_RUN: "dim",
 }
 
@@ -114,7 +127,7 @@ def to_latex(
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{escape_latex(caption(comparisons, title, level))}}}",
-        r"\begin{tabular}{llrrrrrl}",
+        r"\begin{tabular}{llrrrrrrl}",
         r"\toprule",
         " & ".join(TABLE_COLUMNS) + r" \\",
         r"\midrule",
@@ -156,10 +169,18 @@ CSV_COLUMNS = [
     "published_std",
     "published_seeds",
     "difference",
+    "difference_low",
+    "difference_high",
+    "smallest_difference",
     "p",
+    "equivalence_p",
     "level",
     "verdict",
     "reason",
+    "evidence",
+    "released_mean",
+    "released_std",
+    "released_seeds",
 ]
 
 
@@ -190,6 +211,7 @@ def to_csv(comparisons: Sequence[PublishedComparison], title: str, level: float 
             "level": level,
             "verdict": c.verdict.value,
             "reason": c.reason,
+            "evidence": c.evidence,
         }
         if c.ours is not None:
             record |= {
@@ -202,7 +224,20 @@ def to_csv(comparisons: Sequence[PublishedComparison], title: str, level: float 
                 "ours_seeds": c.ours.count,
                 "ours_diverged": c.diverged,
                 "difference": c.ours.mean - theirs.mean,
+                "smallest_difference": c.smallest,
                 "p": c.test.p if c.test else None,
+            }
+        if c.equivalence is not None:
+            record |= {
+                "difference_low": c.equivalence.low,
+                "difference_high": c.equivalence.high,
+                "equivalence_p": c.equivalence.p,
+            }
+        if c.released is not None and c.released.ours is not None:
+            record |= {
+                "released_mean": c.released.ours.mean,
+                "released_std": c.released.ours.std,
+                "released_seeds": c.released.ours.count,
             }
         writer.writerow({k: "" if _absent(v) else v for k, v in record.items()})
     return out.getvalue()

@@ -9,7 +9,6 @@ Values as close as that are equal here, in differences and in orders.
 
 import dataclasses
 import math
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from jaxtyping import Bool, Float
 from feelgood.core.arguments import parse_level, parse_values
 from feelgood.core.errors import FeelgoodError
 from feelgood.stats.intervals import RESAMPLES, Estimate, bootstrap
+from feelgood.stats.shares import wilson
 from feelgood.stats.student import p_of_mean
 from feelgood.stats.summary import OtherSeeds, PerSeed, Summary
 
@@ -76,14 +76,10 @@ def probability_better(
     a, b, level = parse_values("a", a), parse_values("b", b), parse_level("level", level)
     broken, n = ~np.isfinite(_differences(a, b)), len(a)
     if n == 0:
-        return Estimate(math.nan, math.nan, math.nan, level, 0, 0)
+        return wilson(math.nan, 0, level)
     of_a, of_b = diverged_last(a), diverged_last(b)
     share = float(np.mean(np.where(equal(of_a, of_b), 0.5, of_a < of_b)))
-    z = NormalDist().inv_cdf(0.5 + level / 2.0)
-    centre = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    low, high = max(0.0, centre - half), min(1.0, centre + half)
-    return Estimate(share, low, high, level, n, int(broken.sum()))
+    return dataclasses.replace(wilson(share, n, level), dropped=int(broken.sum()))
 
 
 def _differences(a: PerSeed, b: OtherSeeds) -> PerSeed:

@@ -105,13 +105,14 @@
     const old = card.querySelector(".scroll");
     if (old) old.remove();
     if (rows.length) {
-      const kinds = { agrees: "agrees", differs: "differs" };
+      const kinds = { agrees: "agrees", explained: "agrees", differs: "differs" };
       card.append(sortable("Ours beside the published", [
         { title: "agent", left: true, value: (r) => r.label, show: (r) => r.label },
         { title: "table", left: true, value: (r) => r.table, show: (r) => r.table },
         { title: "ours", value: (r) => r.ours, show: (r) => `${number(r.ours)} ± ${number(r.ours_std)} (${r.ours_seeds})` },
         { title: "published", value: (r) => r.published, show: (r) => `${number(r.published)} ± ${number(r.published_std)} (${r.published_seeds})` },
-        plain("difference", "difference"),
+        { title: "difference, 90 %", value: (r) => r.difference, show: (r) => r.interval },
+        { title: "seen from", value: (r) => r.smallest, show: (r) => r.seen_from },
         { title: "p", value: (r) => r.p, show: (r) => r.p === null ? "–" : r.p < 1e-4 ? "<0.0001" : r.p.toPrecision(2) },
         { title: "verdict", left: true, value: (r) => r.verdict,
           show: (r) => make("span", { class: `badge ${kinds[r.verdict] || "unclear"}` }, r.verdict) },

@@ -12,7 +12,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.report.axes import label_axis, number_axis
 from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
 from feelgood.report.matching import find_comparisons
-from feelgood.report.published_comparisons import ROW_LEVEL, PublishedComparison
+from feelgood.report.published_comparisons import HOW_JUDGED, ROW_LEVEL, PublishedComparison
 from feelgood.report.rendering import ChartRows, as_table
 from feelgood.report.style import layered
 from feelgood.stats.summary import Summary
@@ -44,9 +44,7 @@ def beside_published(
     scale = alt.Scale(type="log", nice=False, padding=12)
     axis = number_axis([row[end] for row in data for end in ("low", "high")])
     colour, shape = _told_apart()
-    faint = (
-        alt.when("datum.verdict == 'not comparable'").then(alt.value(0.35)).otherwise(alt.value(1))
-    )
+    faint = alt.when("datum.verdict == 'not run yet'").then(alt.value(0.35)).otherwise(alt.value(1))
     rules = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", title=title, scale=scale, axis=axis),
         x2="high:Q",
@@ -128,8 +126,8 @@ register_chart(
         section=Section(
             "published",
             "Ours beside the published",
-            f"Mean ± std. Verdicts: Welch's two-sided test of equal means, at level {ROW_LEVEL:g} "
-            "per row. Rows that cannot be compared are drawn faintly; the table has the reason.",
+            f"Mean ± std. {HOW_JUDGED.format(ROW_LEVEL)} Runs with other rounds than published "
+            "are drawn faintly; the table has the reason.",
             place=40,
         ),
         draw=published_of,

@@ -1,0 +1,102 @@
+"""Verdicts on the published numbers: counted as they should be, and with evidence."""
+
+import csv
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_results import result
+
+from feelgood.engine.results import AgentResult
+from feelgood.paper.published_numbers import all_published
+from showdown import published
+from showdown.book import Book
+from showdown.keeping import Kept
+from showdown.shelf import Shelf
+
+ROOT = Path(__file__).resolve().parents[1]
+NOISE = np.array([0.3, -0.2, 0.1, -0.4, 0.2, 0.0, -0.1, 0.1, 0.3, -0.3])
+
+
+def beside_main(agent: str, mean: float, testbed: str = "linear-20", **where: object) -> Kept:
+    """A made result beside the main table's number of an agent at "β = 10³"."""
+    numbers = {(p.table, p.testbed, p.agent, p.beta): (i, p) for i, p in enumerate(all_published())}
+    i, theirs = numbers["main", testbed.removeprefix("released-"), agent, 1000]
+    made = result(agent, mean * theirs.mean + NOISE, testbed=testbed, rounds=10_000)
+    return Kept(dataclasses.replace(made, **where), ("table-main",), (i,))
+
+
+def test_published_numbers_are_counted_with_their_reasons() -> None:
+    """One agrees, one the released code explains, one differs, one for no known reason."""
+    kept = [
+        beside_main("lmcts", 1.0),
+        beside_main("linucb", 0.6),
+        beside_main("linucb", 1.0, "released-linear-20"),
+        beside_main("plmcts", 0.5),
+        beside_main("lints", 5.0),
+    ]
+    book = Book(Shelf(kept))
+    told = published.counts(book.shelf)
+    verdict = published.PublishedVerdict
+    assert (told.published, told.unique, told.tested) == (545, 479, 4)
+    assert [told.verdicts[v] for v in verdict] == [1, 1, 2, 0, 0, 475]
+    assert [told.all_verdicts[v] for v in verdict] == [1, 1, 2, 0, 0, 541]
+    assert (told.differ_holm, told.differ_bh, told.equal_holm, told.equal_bh) == (2, 2, 2, 2)
+    assert told.fitted == 1, "LMCTS rests on a temperature"
+    text = published.agreement(book)
+    assert "545 numbers, 479 without repeated publications" in text
+    assert "1 agree, 1 are explained by the released code, 2 differ, 475 are not run yet" in text
+    assert "| `main` | 73 | 1 | 1 | 2 | 0 | 0 | 69 |" in text
+    listed = text[text.index("## Different for no known reason") :]
+    assert "lints on linear-20" in listed
+    assert "linucb" not in listed and "plmcts" not in listed
+    explained = text[text.index("## What the released code explains") :]
+    assert "linear: 1. For example linucb on linear-20" in explained
+    assert "the released code has 73.0 ± " in explained
+
+
+def test_every_published_number_has_a_verdict_with_evidence() -> None:
+    """In the committed results; what is said on the page is counted anew, from the table."""
+    if not (ROOT / "docs" / "results" / "agreement.csv").exists():
+        pytest.skip("the page is not written yet")
+    with (ROOT / "docs" / "results" / "agreement.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 545
+    words = [v.value for v in published.PublishedVerdict]
+    assert all(line["verdict"] in words and line["evidence"] for line in lines)
+    assert sum(line["verdict"] == "cannot be run" for line in lines) <= 40
+    page = (ROOT / "docs" / "results" / "agreement.md").read_text()
+    tally = [str(sum(line["verdict"] == word for line in lines)) for word in words]
+    assert f"| all | 545 | {' | '.join(tally)} |" in page
+    for line in lines:
+        mean, margin = float(line["published_mean"]), 0.2 * float(line["published_mean"])
+        if line["verdict"] == "agrees" and mean > 1.0:
+            assert abs(float(line["ours_mean"]) - mean) < margin
+            assert float(line["equivalence_p"]) <= 0.05
+        if line["verdict"] == "explained" and mean > 1.0:
+            assert abs(float(line["released_mean"]) - mean) < margin
+    assert len(page.split()) <= 900
+
+
+def test_networks_without_their_bonus_stand_beside_rows_that_had_none() -> None:
+    """FGLMCTS on a data set: what agrees with ours at λ = 0 is explained by the missing bonus."""
+    i, theirs = next(
+        (i, p)
+        for i, p in enumerate(all_published())
+        if p.agent == "neural-fglmcts" and p.std < 0.05 * p.mean and p.testbed != "cifar10"
+    )
+    rounds = 15_000 if theirs.testbed == "covertype" else 10_000
+
+    def made(agent: str, factor: float) -> AgentResult:
+        values = factor * theirs.mean + NOISE
+        return result(agent, values, testbed=theirs.testbed, rounds=rounds)
+
+    with_bonus = made("neural-fglmcts", 3.0)
+    plain = made("neural-lmcts", 1.0)
+    shelf = Shelf([Kept(with_bonus, (), (i,)), Kept(plain)])
+    found = published.comparisons(shelf)[i]
+    assert found.verdict is published.PublishedVerdict.EXPLAINED
+    assert found.released is not None and found.released.row.agent == "neural-lmcts"
+    alone = published.comparisons(Shelf([Kept(with_bonus, (), (i,))]))[i]
+    assert alone.verdict is published.PublishedVerdict.DIFFERS
