@@ -5,7 +5,7 @@ import html
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from showdown import yardsticks
@@ -120,7 +120,7 @@ COLUMNS = {
 }
 
 
-def to_html(by_question: dict[str, Sequence[Row]]) -> str:
+def to_html(by_question: Mapping[str, Sequence[Row]]) -> str:
     """One page with all pairs: a click on a heading sorts, a word in the box filters."""
     head = "".join(f"<th tabindex=0>{html.escape(name)}</th>" for name in COLUMNS.values())
     lines = []

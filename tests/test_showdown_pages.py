@@ -130,6 +130,33 @@ def test_the_readme_says_what_the_pages_say() -> None:
         assert f"({seeds} seeds)" in page
 
 
+def test_the_readme_counts_what_agrees() -> None:
+    told = re.search(
+        r"Of (\d+) published numbers (\d+) agree with ours within 20 % and (\d+) differ; (\d+) are",
+        findings(),
+    )
+    assert told is not None
+    page = (FOLDER / "agreement.md").read_text()
+    count, agree, differ, unsure = told.groups()
+    assert f"Of {count} published numbers {agree} agree, " in page
+    assert f", {differ} differ, {unsure} are too uncertain to tell" in page
+
+
+def test_other_pages_have_the_numbers_of_the_pairs() -> None:
+    """What docs/samplers.md says of the two scales of a bonus stands in the file of pairs."""
+    text = " ".join((ROOT / "docs" / "samplers.md").read_text().split())
+    told = re.findall(r"(?:mean|score) (?:adds )?([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\]", text)
+    with (ROOT / "results" / "pairs" / "bonus-logistic.csv").open(newline="") as file:
+        rows = [
+            [float(row[name] or "nan") for name in ("difference", "low", "high")]
+            for row in csv.DictReader(file)
+        ]
+    assert len(told) >= 3
+    for numbers in told:
+        found = [float(n.replace("−", "-")) for n in numbers]
+        assert any(np.allclose(found, own, rtol=0.002) for own in rows), numbers
+
+
 def test_the_readme_counts_the_seeds_that_are_stuck() -> None:
     """From `results/` alone: a seed that never leaves the wrong arm has over half of the regret."""
     told = re.search(r"(\d+) of (\d+) seeds of `neural-lmcts` never leave", findings())
