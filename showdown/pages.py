@@ -1,29 +1,21 @@
 """All pages from `results/` alone: texts first, then the figures that they ask for."""
 
-import importlib
-import importlib.util
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 from feelgood.report.charts.curves import regret_curves
 from feelgood.report.rendering import render
-from showdown import front, pairs
+from showdown import front, pairs, published, worlds
 from showdown.book import Book
 from showdown.places import by_testbed
 from showdown.question import all_questions, page
 from showdown.questions import ranking
 from showdown.slimming import roomy, slim
 
-#: Pages that modules of their own write: the file, its title, and the function that makes it.
-PLUGGED = (
-    (
-        "agreement.md",
-        "Which published numbers could be reproduced?",
-        "showdown.published:agreement",
-    ),
-    ("agreement.csv", "", "showdown.published:agreement_csv"),
-    ("worlds.md", "In which worlds does feeling good pay?", "showdown.worlds:page"),
+#: Pages that modules of their own write, with their titles.
+OTHERS: tuple[tuple[str, str, Callable[[Book], str]], ...] = (
+    ("agreement.md", "Which published numbers are reproduced?", published.agreement),
+    ("worlds.md", "In which worlds does feeling good pay?", worlds.page),
 )
 #: Folder of the files of pairs, in that of the results.
 PAIRS = "pairs"
@@ -38,14 +30,10 @@ def build(book: Book) -> dict[str, str]:
         families = list(question.families(book))
         if families:
             rows[question.name] = pairs.rows_of(book, families)
-    others = []
-    for name, title, where in PLUGGED:
-        made = _plugged(where)
-        if made is not None:
-            texts[name] = made(book)
-            others += [(title, name)] if title else []
-    texts["README.md"] = front.page(book, others)
-    texts = {name: _only_known_links(text, texts) for name, text in texts.items()}
+    for name, _, write in OTHERS:
+        texts[name] = write(book)
+    texts["agreement.csv"] = published.agreement_csv(book)
+    texts["README.md"] = front.page(book, [(title, name) for name, title, _ in OTHERS])
     first_picture(book)
     for name, own in rows.items():
         texts[f"{PAIRS}/{name}.csv"] = pairs.to_csv(own)
@@ -53,24 +41,6 @@ def build(book: Book) -> dict[str, str]:
     texts[f"{PAIRS}/{ranking.QUESTION.name}.csv"] = pairs.to_csv(places)
     texts["pairs.html"] = pairs.to_html(rows)
     return texts
-
-
-def _plugged(where: str) -> Callable[[Book], str] | None:
-    """The function, or None where there is none."""
-    module, name = where.split(":")
-    if importlib.util.find_spec(module) is None:
-        return None
-    found: Callable[[Book], str] | None = getattr(importlib.import_module(module), name, None)
-    return found
-
-
-def _only_known_links(text: str, known: dict[str, str]) -> str:
-    """Links to pages beside this one that are not there become words."""
-    return re.sub(
-        r"\[([^\]]+)\]\(([\w-]+\.md)(#[\w-]+)?\)",
-        lambda m: m[0] if m[2] in known or m[2] == "README.md" else m[1],
-        text,
-    )
 
 
 def first_picture(book: Book) -> None:
