@@ -85,6 +85,16 @@ def _describe(entry: "Entry[Any]", kind: str, out: Console) -> None:
     out.print(f"  {example_of(entry, kind)}", markup=False)
 
 
+def _version_or_none(package: str) -> str:
+    """The version of a package that need not be there."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
 @app.command(epilog="Example: feelgood doctor")
 def doctor() -> None:
     """Versions, devices, cache folder, dataset availability: what to paste into a report."""
@@ -100,7 +110,8 @@ def doctor() -> None:
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]
     rows += [(name, version(name)) for name in ("feelgood", "jax", "jaxlib", "equinox")]
-    rows += [(name, version(name)) for name in ("blackjax", "numpy", "pyarrow")]
+    rows += [(name, version(name)) for name in ("numpy", "pyarrow")]
+    rows += [(name, _version_or_none(name)) for name in ("altair", "blackjax", "ray")]
     rows.append(("devices", ", ".join(f"{d.device_kind} ({d.platform})" for d in jax.devices())))
     rows.append(("cores", str(usable_cores())))
     rows.append(("cache", str(cache_folder())))

@@ -76,6 +76,14 @@ class Registry(Generic[T]):
     An unknown name gets "did you mean".
 
     `packages` are those whose modules register things; they are imported at the first look.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> "linucb" in feelgood.AGENTS, "linear-20" in feelgood.TESTBEDS
+    (True, True)
+    >>> float(feelgood.AGENTS["linucb"].build({"alpha": 0.5}).alpha)
+    0.5
     """
 
     def __init__(self, kind: str, *packages: str) -> None:
