@@ -19,10 +19,11 @@ from feelgood.adapters.coba_bridge import (  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore")  # of coba itself
 
 
-def experiment(learners: list[Any], rounds: int = 400) -> dict[str, float]:
+def experiment(learners: list[Any], features: int, rounds: int = 400) -> dict[str, float]:
     """Mean reward of each learner on a linear problem of coba."""
-    worlds = coba.Environments.from_linear_synthetic(rounds, n_actions=4, seed=3)
-    coba.CobaContext.logger = coba.NullLogger() if hasattr(coba, "NullLogger") else None
+    worlds = coba.Environments.from_linear_synthetic(
+        rounds, n_actions=4, n_context_features=3, n_action_features=features, seed=3
+    )
     result = coba.Experiment(worlds, learners).run(quiet=True)
     names = dict(zip(result.learners["learner_id"], result.learners["family"], strict=True))
     rewards: dict[str, list[float]] = {name: [] for name in names.values()}
@@ -34,9 +35,10 @@ def experiment(learners: list[Any], rounds: int = 400) -> dict[str, float]:
     return {name: float(np.mean(own)) for name, own in rewards.items()}
 
 
-def test_an_agent_learns_in_an_experiment_of_coba() -> None:
+@pytest.mark.parametrize("features", [0, 2])
+def test_an_agent_learns_in_an_experiment_of_coba(features: int) -> None:
     """Beside coba's own player at random, on 400 rounds with rewards in 0 … 1."""
-    got = experiment([CobaLearner("linucb"), coba.RandomLearner()])
+    got = experiment([CobaLearner("linucb"), coba.RandomLearner()], features)
     assert got["feelgood-linucb"] > got["Random"] + 0.05
 
 
@@ -68,7 +70,8 @@ def test_actions_come_and_go_and_may_have_features() -> None:
 
 
 def test_an_environment_is_a_testbed() -> None:
-    (world,) = coba.Environments.from_linear_synthetic(300, n_actions=3, seed=1)
+    worlds = coba.Environments.from_linear_synthetic(300, 3, n_action_features=0, seed=1)
+    world = worlds[0]
     testbed = coba_testbed(world, name="synthetic")
     assert (testbed.spec.arms, testbed.rounds) == (3, 300)
     paid = sorted(round(float(v), 5) for v in np.asarray(testbed.payoffs).reshape(-1))
@@ -96,5 +99,7 @@ def test_what_cannot_be_a_testbed_gets_one_sentence() -> None:
         coba_testbed(World(good, {**good, "rewards": [1]}))
     with pytest.raises(FeelgoodError, match="not a log"):
         coba_testbed(World({"context": 1, "action": "a", "reward": 1}))
+    with pytest.raises(FeelgoodError, match="features that change"):
+        coba_testbed(coba.Environments.from_linear_synthetic(9, 3, seed=1)[0])
     with pytest.raises(FeelgoodError, match="is no sequence of numbers"):
         plain_numbers({"a": 1}, "context")

@@ -15,12 +15,15 @@ from feelgood.testbeds.payoffs import Payoffs
 class CobaLearner(Learner):
     """An agent of ours as a learner of coba.
 
-    The first prediction makes a `Bandit` for as many features as the context has, a constant
-    included. Actions are arms, known by their value; one that was not there before is added, and
-    those that are not offered are masked. Contexts are sequences of numbers, one number, or None.
+    The first prediction makes a `Bandit`. Contexts are sequences of numbers, one number, or None.
+    What actions are, the first ones say, or `by_features` does:
 
-    With `by_features` each action is a sequence of numbers: its own features, for agents with one
-    parameter vector for all arms. The number of actions must then stay the same.
+    - Names, numbers and one-hot vectors are arms, each with parameters of its own. The features are
+      a constant and the context. An action that was not there before is added, and those that are
+      not offered are masked.
+    - Other sequences of numbers are features (`by_features=True`), and all actions share one
+      parameter vector: of a constant, the action's numbers, and their products with the context's.
+      The number of actions must stay the same.
 
     **Example:**
 
@@ -38,7 +41,7 @@ class CobaLearner(Learner):
         *,
         settings: Mapping[str, Any] | None = None,
         seed: int = 0,
-        by_features: bool = False,
+        by_features: bool | None = None,
         rewards: str = "squared",
     ) -> None:
         self._agent, self._settings, self._seed = agent, dict(settings or {}), seed
@@ -54,10 +57,13 @@ class CobaLearner(Learner):
 
     def predict(self, context: Any, actions: Sequence[Any]) -> dict[str, Any]:
         """The action, and its probability where the agent has one."""
-        seen: list[Any] = [1.0, *plain_numbers(context, "context")]
+        if self._by_features is None:
+            self._by_features = not all(map(_is_name, actions))
+        own = plain_numbers(context, "context")
         labels: list[Hashable] = [_label(action) for action in actions]
+        seen: list[Any] = [1.0, *own]
         if self._by_features:
-            seen = [plain_numbers(action, "action") for action in actions]
+            seen = [_features(own, action) for action in actions]
             labels = list(range(len(actions)))
         bandit = self._ready(labels, seen)
         decision = bandit.act(seen, mask=None if set(labels) == set(bandit.arms) else labels)
@@ -119,7 +125,8 @@ def coba_testbed(environment: Any, *, rounds: int = 10_000, **options: Any) -> P
 
     >>> import coba, feelgood
     >>> from feelgood.adapters.coba_bridge import coba_testbed
-    >>> world = coba.Environments.from_linear_synthetic(200, n_actions=3, seed=1)[0]
+    >>> worlds = coba.Environments.from_linear_synthetic(200, 3, n_action_features=0, seed=1)
+    >>> world = worlds[0]
     >>> feelgood.run(coba_testbed(world), "linucb", rounds=200, seeds=2).labels
     ('linucb',)
     """
@@ -132,6 +139,11 @@ def coba_testbed(environment: Any, *, rounds: int = 10_000, **options: Any) -> P
                 "an interaction of this environment has no rewards of all actions: use one of "
                 "coba's simulations, not a log."
             ) from None
+        if not all(map(_is_name, actions)):
+            raise FeelgoodError(
+                "the actions of this environment have features that change: a testbed of a table "
+                "needs actions that are names, or one-hot vectors."
+            )
         contexts.append(plain_numbers(interaction["context"], "context"))
         payoffs.append([float(paid(a)) for a in actions] if callable(paid) else list(paid))
         if len(payoffs[-1]) != len(payoffs[0]) or len(contexts[-1]) != len(contexts[0]):
@@ -163,6 +175,19 @@ def plain_numbers(features: Any, what: str) -> list[float]:
             f"the {what} {shown(features)} is no sequence of numbers: encode it first, such as by "
             "coba's Flatten or Finalize filters."
         ) from None
+
+
+def _features(context: list[float], action: Any) -> list[float]:
+    """What an action shows: a constant, its numbers, and their products with the context's."""
+    own = plain_numbers(action, "action")
+    return [1.0, *own, *(c * a for c in context for a in own)]
+
+
+def _is_name(action: Any) -> bool:
+    """Whether an action only says which it is: a text, a number or a one-hot vector."""
+    if isinstance(action, (list, tuple)):
+        return sorted(action, key=abs) == [0] * (len(action) - 1) + [1]
+    return not isinstance(action, Mapping)
 
 
 def _label(action: Any) -> Hashable:
