@@ -1,4 +1,4 @@
-"""`python -m showdown missing | fill | collect | pages`."""
+"""`python -m showdown missing | fill | collect | yardsticks | pages`."""
 
 import sys
 from pathlib import Path
@@ -91,6 +91,20 @@ def pages(
         from showdown import baselines
 
         typer.echo(f"wrote {baselines.write(results)}")
+
+
+@app.command()
+def yardsticks(
+    results: ResultsOption = ROOT / "results",
+    again: Annotated[bool, typer.Option(help="Also those that are there.")] = False,
+) -> None:
+    """Measure chance, the best fixed arm and a told learner wherever results have none yet."""
+    from showdown import keeping
+    from showdown import yardsticks as sticks
+
+    wanted = [sticks.key_of(kept.result) for kept in keeping.read(results)]
+    known = {} if again else sticks.read(results)
+    typer.echo(f"wrote {sticks.write(results, sticks.measure(wanted, known, _note))}")
 
 
 def _note(text: str) -> None:

@@ -1,10 +1,11 @@
-"""Does one thing help beside another? From paired differences to words, and no further.
+"""Does one thing help beside another? Paired differences of regret, each with a test.
 
-A word is said only if the interval allows it. Regret is a loss: a negative difference is a gain.
+Regret is a loss: a negative difference is a gain. A verdict is said of a family of such effects
+(`showdown.families`), because many tests find something by chance.
 """
 
 import dataclasses
-import enum
+import functools
 import math
 from collections.abc import Sequence
 
@@ -12,22 +13,30 @@ import numpy as np
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
-from feelgood.report.ranking import common_seeds, compare_results, values_at
+from feelgood.report.ranking import common_seeds, values_at
 from feelgood.stats.intervals import Estimate
-from feelgood.stats.pairs import PairedDifference, diverged_last, equal
+from feelgood.stats.pairs import diverged_last, equal, probability_better
+from feelgood.stats.studentised import StudentisedMean, studentised
+from showdown.wording import enumeration, estimate, number, signed
 
-#: Fewer common seeds than this say nothing.
-FEWEST_SEEDS = 5
+__all__ = [
+    "FEWEST_SEEDS",
+    "LEVEL",
+    "Effect",
+    "distinct",
+    "effect",
+    "enumeration",
+    "estimate",
+    "mean_and_median",
+    "number",
+    "pooled",
+    "seeds_text",
+    "signed",
+]
+
+#: No claim rests on fewer common seeds than this.
+FEWEST_SEEDS = 20
 LEVEL = 0.95
-
-
-class Word(enum.Enum):
-    """What an interval says."""
-
-    HELPS = "helps"
-    HURTS = "hurts"
-    NOTHING = "no difference seen"
-    UNKNOWN = "cannot say"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,157 +46,75 @@ class Effect:
     label: str
     changed: AgentResult | None
     base: AgentResult | None
-    difference: PairedDifference | None
-    better: Estimate | None
+    #: Regret of both on the common seeds on which neither diverged; empty where there are none.
+    with_it: np.ndarray
+    without: np.ndarray
+    seeds: tuple[int, ...] = ()
+    difference: StudentisedMean | None = None
+    better: Estimate | None = None
     why: str = ""
 
     @property
-    def word(self) -> Word:
-        """Helps if the whole interval is below zero, hurts if it is above."""
-        if self.difference is None or self.why:
-            return Word.UNKNOWN
-        if self.difference.high < 0:
-            return Word.HELPS
-        if self.difference.low > 0:
-            return Word.HURTS
-        return Word.NOTHING
+    def tested(self) -> bool:
+        """Whether it can be judged."""
+        return self.difference is not None and not self.why
 
     @property
-    def regrets(self) -> tuple[float, float]:
-        """Mean regret of `changed` and of `base` over the seeds of the difference."""
-        if self.changed is None or self.base is None:
-            return math.nan, math.nan
-        if self.difference is None or self.difference.count == 0:
-            return math.nan, math.nan
-        seeds = common_seeds([self.changed, self.base])
-        both = np.stack([values_at(self.changed, seeds), values_at(self.base, seeds)])
-        changed, base = both[:, np.isfinite(both).all(axis=0)].mean(axis=1)
-        return float(changed), float(base)
+    def testbed(self) -> str:
+        """Where it was seen."""
+        run = self.changed or self.base
+        return run.testbed if run else "–"
 
     @property
-    def relative(self) -> float:
-        """The difference in units of the base's mean regret on the same seeds."""
-        _, base = self.regrets
-        return self.difference.mean / base if self.difference and base > 0 else math.nan
+    def agent(self) -> str:
+        """Whose effect it is."""
+        return self.changed.agent if self.changed else "–"
+
+    @property
+    def differences(self) -> np.ndarray:
+        """Seed by seed; equal up to rounding is equal."""
+        same = equal(self.with_it, self.without)
+        return np.where(same, 0.0, self.with_it - self.without)
+
+    @property
+    def ties(self) -> int:
+        """Seeds with the same regret up to rounding."""
+        return int(equal(self.with_it, self.without).sum())
 
 
 def effect(label: str, changed: AgentResult | None, base: AgentResult | None) -> Effect:
     """What `changed` does to the regret of `base`, or why that cannot be said."""
+    nothing = np.zeros(0)
     if changed is None or base is None:
-        return Effect(label, changed, base, None, None, "not run")
+        return Effect(label, changed, base, nothing, nothing, why="not run")
     try:
-        difference, better = compare_results(changed, base, level=LEVEL)
+        seeds = common_seeds([changed, base])
     except FeelgoodError:
-        return Effect(label, changed, base, None, None, "no seed in common")
+        return Effect(label, changed, base, nothing, nothing, why="no seed in common")
+    of_changed, of_base = values_at(changed, seeds), values_at(base, seeds)
+    whole = np.isfinite(of_changed) & np.isfinite(of_base)
+    better = _better(of_changed.tobytes(), of_base.tobytes())
+    kept = tuple(seed for seed, fine in zip(seeds, whole, strict=True) if fine)
+    made = Effect(label, changed, base, of_changed[whole], of_base[whole], kept, better=better)
     why = ""
-    if difference.dropped:
-        seeds = difference.count + difference.dropped
-        why = f"chains diverged on {difference.dropped} of {seeds} seeds"
-    elif difference.count < FEWEST_SEEDS:
-        why = f"{difference.count} seeds are too few"
-    return Effect(label, changed, base, difference, better, why)
+    if len(kept) < len(seeds):
+        why = f"chains diverged on {len(seeds) - len(kept)} of {len(seeds)} seeds"
+    elif len(seeds) < FEWEST_SEEDS:
+        why = f"{len(seeds)} seeds: not enough yet"
+    return dataclasses.replace(made, difference=_test(made.differences.tobytes()), why=why)
 
 
-# Words ---------------------------------------------------------------------------------------
+# Several pages show the same pair.
 
 
-def number(value: float) -> str:
-    """A regret in few characters."""
-    if not math.isfinite(value):
-        return "–"
-    digits = 0 if abs(value) >= 1000 else 1 if abs(value) >= 10 else 2
-    text = f"{value:,.{digits}f}"
-    return f"−{text[1:]}" if text.startswith("-") else text
+@functools.lru_cache(maxsize=8192)
+def _test(differences: bytes) -> StudentisedMean:
+    return studentised(np.frombuffer(differences), LEVEL)
 
 
-def signed(value: float) -> str:
-    """The same with its sign."""
-    text = number(value)
-    return f"+{text}" if value > 0 and math.isfinite(value) else text
-
-
-def interval(difference: PairedDifference) -> str:
-    """`−3.1 [−5.0, −1.2]`."""
-    return f"{signed(difference.mean)} [{signed(difference.low)}, {signed(difference.high)}]"
-
-
-def estimate(mean: Estimate) -> str:
-    """`89.2 [84.8, 94.4]`."""
-    return f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]"
-
-
-def seeds_text(effects: Sequence[Effect]) -> str:
-    """`30 seeds`, or `5 to 30 seeds`."""
-    counts = [e.difference.count for e in effects if e.difference is not None]
-    if not counts:
-        return "no seeds"
-    low, high = min(counts), max(counts)
-    return f"{high} seeds" if low == high else f"{low} to {high} seeds"
-
-
-def enumeration(parts: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def capital(text: str) -> str:
-    """With a capital letter first, the others as they are."""
-    return text[:1].upper() + text[1:]
-
-
-def summary(subject: str, effects: Sequence[Effect]) -> str:
-    """One sentence: where `subject` helps, where it hurts, and where nothing can be said."""
-    if not effects:
-        return f"{subject}: cannot say, nothing was run."
-    labels = _telling([e.label for e in effects])
-    parts = []
-    for word in Word:
-        shown = [
-            f"{label} ({e.why if e.why or e.difference is None else interval(e.difference)})"
-            for label, e in zip(labels, effects, strict=True)
-            if e.word is word
-        ]
-        if shown:
-            parts.append(f"{word.value} at {enumeration(shown)}")
-    return f"{subject}: {'; '.join(parts)} ({seeds_text(effects)})."
-
-
-def _telling(labels: Sequence[str]) -> list[str]:
-    """Labels such as `λ = 0.1, b = 1` without the parts that all of them have."""
-    parts = [label.split(", ") for label in labels]
-    common = set.intersection(*map(set, parts)) if len(labels) > 1 else set()
-    kept = [", ".join(p for p in own if p not in common) for own in parts]
-    return [short or label for short, label in zip(kept, labels, strict=True)]
-
-
-def tally(effects: Sequence[Effect]) -> str:
-    """How many effects have which word."""
-    counts = {word: sum(e.word is word for e in effects) for word in Word}
-    return ", ".join(f"{word.value} {n}" for word, n in counts.items() if n)
-
-
-def tally_sentence(subject: str, effects: Sequence[Effect]) -> str:
-    """`subject: of 12 pairs it helps in 1, hurts in 8, …`."""
-    if not effects:
-        return f"{subject}: cannot say, no pair was run."
-    pairs = "one pair" if len(effects) == 1 else f"{len(effects)} pairs"
-    return f"{subject}: of {pairs} on {_where(effects)}, {tally(effects)} ({seeds_text(effects)})."
-
-
-#: More testbeds than this are counted, not named.
-MANY = 4
-
-
-def _where(effects: Sequence[Effect]) -> str:
-    runs = [e.changed or e.base for e in effects]
-    return testbeds_text(list(dict.fromkeys(run.testbed for run in runs if run is not None)))
-
-
-def testbeds_text(testbeds: Sequence[str]) -> str:
-    """`linear-20 and linear-40`, or `9 testbeds`."""
-    if not testbeds:
-        return "no testbed"
-    return enumeration(testbeds) if len(testbeds) <= MANY else f"{len(testbeds)} testbeds"
+@functools.lru_cache(maxsize=8192)
+def _better(changed: bytes, base: bytes) -> Estimate:
+    return probability_better(np.frombuffer(changed), np.frombuffer(base), LEVEL)
 
 
 def distinct(effects: Sequence[Effect]) -> list[Effect]:
@@ -212,38 +139,36 @@ def _same_run(a: AgentResult | None, b: AgentResult | None) -> bool:
     return bool(equal(diverged_last(a.final_regret), diverged_last(b.final_regret)).all())
 
 
-HEADER = (
-    "testbed",
-    "agent",
-    "what",
-    "regret",
-    "beside",
-    "difference, 95 % interval",
-    "relative",
-    "better on",
-    "seeds",
-    "verdict",
-)
+def pooled(effects: Sequence[Effect], level: float = LEVEL) -> StudentisedMean | None:
+    """The relative change of regret, mean over testbeds and their pairs, seed by seed.
+
+    Testbeds count alike. Pairs share seeds, so that the interval is one over seeds. None: nothing
+    was tested.
+    """
+    tested = [e for e in effects if e.tested]
+    shared = set.intersection(*(set(e.seeds) for e in tested)) if tested else set()
+    if len(shared) < FEWEST_SEEDS:
+        return None
+    rows: dict[str, list[np.ndarray]] = {}
+    for e in tested:
+        places = [i for i, seed in enumerate(e.seeds) if seed in shared]
+        change = e.differences[places] / float(e.without[places].mean())
+        rows.setdefault(e.testbed, []).append(change)
+    means = [np.mean(own, axis=0) for own in rows.values()]
+    return studentised(np.mean(means, axis=0), level)
 
 
-def table(effects: Sequence[Effect]) -> str:
-    """The effects as a Markdown table."""
-    lines = ["| " + " | ".join(HEADER) + " |", "|---|---|---|--:|--:|--:|--:|--:|--:|---|"]
-    for e in effects:
-        run = e.changed or e.base
-        agent = f"`{e.changed.agent}`" if e.changed else "–"
-        cells = [run.testbed if run else "–", agent, e.label]
-        if e.difference is None or e.better is None or e.changed is None or e.base is None:
-            cells += ["–"] * 6
-        else:
-            share = signed(100 * e.relative) if math.isfinite(e.relative) else "–"
-            cells += [
-                *map(number, e.regrets),
-                interval(e.difference),
-                f"{share} %",
-                f"{100 * e.better.value:.0f} % of seeds",
-                str(e.difference.count),
-            ]
-        cells.append(f"{e.word.value}: {e.why}" if e.why else e.word.value)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+def seeds_text(effects: Sequence[Effect]) -> str:
+    """`30 seeds`, or `30 to 100 seeds`."""
+    counts = [len(e.seeds) for e in effects if e.tested]
+    if not counts:
+        return "no seeds"
+    low, high = min(counts), max(counts)
+    return f"{high} seeds" if low == high else f"{low} to {high} seeds"
+
+
+def mean_and_median(values: np.ndarray) -> tuple[float, float]:
+    """Both; NaN of nothing."""
+    if not len(values):
+        return math.nan, math.nan
+    return float(values.mean()), float(np.median(values))

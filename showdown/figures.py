@@ -1,7 +1,6 @@
-"""Regret against a number that belongs to a run, and regret in units of another run's."""
+"""Regret against a number that belongs to a run."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import altair as alt
 
@@ -9,7 +8,6 @@ from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
 from feelgood.report.aggregates import regret_interval
 from feelgood.report.rendering import Chart
-from showdown.effects import Effect
 
 
 def scatter(
@@ -46,40 +44,3 @@ def scatter(
     )
     lines = [base.mark_line(strokeWidth=1.5).encode(x=across, y=y, color=colour)] if connect else []
     return alt.layer(rules, *lines, dots).properties(width=560, height=340)
-
-
-def bonus_chart(effects: Sequence[Effect]) -> Chart:
-    """Regret in units of the base's mean over λ, with the interval of the difference."""
-    rows: list[dict[str, Any]] = []
-    for e in effects:
-        if e.changed is None or e.base is None or e.difference is None:
-            continue
-        _, unit = e.regrets
-        ends = {"ratio": e.difference.mean, "low": e.difference.low, "high": e.difference.high}
-        rows.append(
-            {"testbed": e.changed.testbed, "lam": f"{e.changed.settings['lam']:g}"}
-            | {k: rounded(max(1.0 + v / unit, 0.05)) for k, v in ends.items()}
-        )
-    order = sorted({row["lam"] for row in rows}, key=float)
-    testbeds = list(dict.fromkeys(row["testbed"] for row in rows))
-    base = alt.Chart(alt.InlineData(values=rows))
-    title = "regret with bonus / without, logarithmic"
-    scale = alt.Scale(type="log", nice=False, padding=12)
-    axis = alt.Axis(format="~g", values=[0.5, 1, 2, 5, 10, 20, 50])
-    name = "weight λ of the feel-good bonus"
-    across = alt.X("lam:O", title=name, sort=order, axis=alt.Axis(labelAngle=0))
-    aside = alt.XOffset("testbed:N", sort=testbeds)
-    colour = alt.Color("testbed:N", title="testbed", sort=testbeds)
-    shape = alt.Shape("testbed:N", legend=None, sort=testbeds)
-    rules = base.mark_rule(strokeWidth=2.5).encode(
-        x=across,
-        xOffset=aside,
-        y=alt.Y("low:Q", title=title, scale=scale, axis=axis),
-        y2="high:Q",
-        color=colour,
-    )
-    dots = base.mark_point(filled=True, size=80, opacity=1).encode(
-        x=across, xOffset=aside, y=alt.Y("ratio:Q", scale=scale), color=colour, shape=shape
-    )
-    one = alt.Chart(alt.InlineData(values=[{"one": 1}])).mark_rule(strokeDash=[4, 4])
-    return alt.layer(one.encode(y="one:Q"), rules, dots).properties(width=560, height=300)

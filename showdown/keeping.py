@@ -6,6 +6,7 @@ Regrets are kept in full; curves and diagnostics to a few significant digits. Wh
 
 import collections
 import dataclasses
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -189,8 +190,13 @@ def read_rows(folder: Path) -> list[Row]:
 
 def key_of_row(row: Mapping[str, Any]) -> str:
     """`run_key` of the result that the row belongs to."""
-    settings, testbed_settings = json.loads(row["settings"]), json.loads(row["testbed_settings"])
-    return key_of(row["testbed"], testbed_settings, row["agent"], settings, row["rounds"])
+    return _key(*(row[name] for name in (*_RUN, "rounds")))
+
+
+@functools.lru_cache(maxsize=4096)
+def _key(testbed: str, testbed_settings: str, agent: str, settings: str, rounds: int) -> str:
+    """Hundreds of rows share one."""
+    return key_of(testbed, json.loads(testbed_settings), agent, json.loads(settings), rounds)
 
 
 def read(folder: Path) -> list[Kept]:

@@ -1,4 +1,4 @@
-"""The showdown: small files that lose nothing that matters, and sentences that the numbers say."""
+"""The showdown: small files that lose nothing that matters."""
 
 import dataclasses
 import json
@@ -23,24 +23,12 @@ from feelgood.engine.results import AgentResult, PosteriorAlong, run_key
 from feelgood.paper.published_numbers import all_published
 from feelgood.report.chain_costs import chain_cost
 from feelgood.studies import Store, plan_cells, read_study
-from showdown import (
-    asking,
-    defaults,
-    effects,
-    keeping,
-    later_settings,
-    pages,
-    posterior,
-    questions,
-    searching,
-)
+from showdown import keeping, later_settings
 from showdown.__main__ import app
-from showdown.book import Book
 from showdown.collecting import collect
-from showdown.effects import Word, effect, number, table
 from showdown.filling import Wanted, listed, missing_study
 from showdown.keeping import Kept
-from showdown.shelf import Shelf, unpreconditioned, unsmoothed, without_bonus
+from showdown.shelf import unpreconditioned, unsmoothed, without_bonus
 from showdown.slimming import MARGIN, roomy, slim
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -51,10 +39,6 @@ def run(agent: str, values: Any, testbed: str = "linear-20", **settings: Any) ->
     """A result of sound steps with these regrets and settings."""
     made = result(agent, values, testbed=testbed)
     return dataclasses.replace(made, settings={"schedule": "curvature", "beta": 1.0, **settings})
-
-
-def book_of(*runs: tuple[str, AgentResult]) -> Book:
-    return Book(Shelf([Kept(r, (study,)) for study, r in runs]))
 
 
 @pytest.mark.parametrize(
@@ -90,96 +74,6 @@ def test_networks_are_asked_for_as_they_were_kept() -> None:
 
 
 # What is committed ---------------------------------------------------------------------------
-
-
-def test_the_pages_are_what_the_results_give() -> None:
-    """Byte for byte; figures are drawn by the same command and only have to be there."""
-    book = Book(Shelf(keeping.read(ROOT / "results")))
-    folder = ROOT / "docs" / "results"
-    found = ROOT / "results"
-    texts = pages.build(book, asking.read(found), searching.read(found))
-    assert {file.name for file in folder.glob("*.md")} == set(texts)
-    for name, text in texts.items():
-        assert (folder / name).read_text() == text, f"{name}: run `make results`"
-    drawn = {f"figures/{file.name}" for file in folder.glob("figures/*")}
-    assert drawn == set(book.figures), "run `make results`"
-    for name, text in texts.items():
-        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text):
-            assert (folder / target).exists(), f"{name} leads to {target}"
-
-
-def test_a_testbed_with_numbers_is_not_called_absent() -> None:
-    """logistic-40 is in no table of all agents, but the tables of its weights are here."""
-    text = (ROOT / "docs" / "results" / "logistic.md").read_text()
-    assert "| logistic-40 |" in text
-    assert "Not run" not in text
-
-
-def findings() -> str:
-    """The part of README that says what came out, on one line."""
-    readme = (ROOT / "README.md").read_text()
-    return " ".join(readme[readme.index("## What we found") :].split("## ")[1].split())
-
-
-def test_the_readme_says_what_the_pages_say() -> None:
-    """Its findings are written by hand: intervals and counts stand on the front page."""
-    said = findings()
-    front = (ROOT / "docs" / "results" / "README.md").read_text()
-    intervals = re.findall(r"[+−][\d.,]+ \[[+−][\d.,]+, [+−][\d.,]+\]", said)
-    assert intervals
-    for interval in intervals:
-        base = re.search(re.escape(interval) + r" to a regret of ([\d.,]+) \((\d+) seeds\)", said)
-        assert base is not None, interval
-        row = rf"\| {re.escape(base[1])} \| {re.escape(interval)} \|.*\| {base[2]} \|"
-        assert re.search(row, front), base[0]
-    compared = re.search(r"Of (\d+) published numbers that we could compare, (\d+) agree", said)
-    assert compared is not None
-    assert f"published numbers {compared[1]} were compared: {compared[2]} agree" in front
-
-
-def test_the_readme_counts_the_seeds_that_are_stuck() -> None:
-    """From `results/` alone: a seed that never leaves the wrong arm has over half of the regret."""
-    told = re.search(r"(\d+) of (\d+) seeds of `neural-lmcts` never leave", findings())
-    assert told is not None
-    rows = [
-        row
-        for row in keeping.read_rows(ROOT / "results")
-        if (row["testbed"], row["agent"]) == ("adult", "neural-lmcts")
-        and json.loads(row["testbed_settings"])["preprocess"] == "paper"
-    ]
-    stuck = {row["seed"] for row in rows if row["final_regret"] > 0.5 * row["rounds"]}
-    assert (len(stuck), len(rows)) == (int(told[1]), int(told[2]))
-    assert stuck.isdisjoint(range(5))
-
-
-def ranked(testbed: str) -> dict[str, tuple[str, bool]]:
-    """By agent: its mean regret on the page of the ranking, and whether it may be the best."""
-    page = (ROOT / "docs" / "results" / "ranking.md").read_text()
-    section = page.split(f"## {testbed}\n")[1].split("\n## ")[0]
-    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
-    return {row[0].strip("| `"): (row[2].split(" ")[0], row[-1] == "yes |") for row in rows}
-
-
-def test_the_readme_advises_what_the_pages_advise() -> None:
-    """Each agent that it recommends may be the best, and each figure is that of the ranking."""
-    readme = (ROOT / "README.md").read_text()
-    advice = readme[readme.index("## Which agent") :].split("## ")[1]
-    lines = re.findall(r"^- .*", advice, re.MULTILINE)
-    for line, testbeds in zip(
-        lines, (["linear-20", "linear-40"], ["logistic-20"], ["wheel-0.5"], []), strict=True
-    ):
-        recommended, _, rest = line.partition(". ")
-        for testbed in testbeds:
-            table = ranked(testbed)
-            assert all(table[agent][1] for agent in re.findall(r"`([\w-]+)`", recommended))
-            if len(testbeds) == 1:
-                agents = re.findall(r"`([\w-]+)`", line)
-                told = re.findall(r"(?<![\w.-])\d[\d,]*(?:\.\d+)?(?![\w.])", rest.rstrip("."))
-                assert told == [table[agent][0] for agent in agents], line
-    front = (ROOT / "docs" / "results" / "README.md").read_text()
-    (answer,) = re.findall(r"What to use by default: data sets\?\*\* (.*)", front)
-    for agent in re.findall(r"`([\w-]+)`", lines[-1]):
-        assert f"`{agent}`" in answer.split("lowest mean rank")[0], agent
 
 
 def test_the_results_are_small() -> None:
@@ -404,137 +298,7 @@ def test_labels_stay_where_the_data_are_not(
     assert "the dataset adult is not in" in notes[0]
 
 
-# Sentences -----------------------------------------------------------------------------------
-
-
-def test_words_follow_the_interval() -> None:
-    base = run("lmcts", 100.0 + NOISE)
-    assert effect("", run("x", 95.0 - NOISE), base).word is Word.HELPS
-    assert effect("", run("x", 105.0 - NOISE), base).word is Word.HURTS
-    for mean in (99.95, 100.05):
-        assert effect("", run("x", mean - NOISE), base).word is Word.NOTHING
-    few = effect("", result("x", [1.0, 2.0, 3.0, 4.0]), base)
-    assert (few.word, few.why) == (Word.UNKNOWN, "4 seeds are too few")
-    broken = effect("", run("x", np.where(NOISE > 0.25, np.nan, 90.0)), base)
-    assert (broken.word, broken.why) == (Word.UNKNOWN, "chains diverged on 2 of 10 seeds")
-    assert effect("", None, base).why == "not run"
-    apart = dataclasses.replace(base, seeds=tuple(range(50, 60)))
-    assert effect("", apart, base).why == "no seed in common"
-
-
-def test_a_pair_is_in_units_of_its_own_seeds() -> None:
-    """The base may have more seeds than the changed agent; its others do not count."""
-    base = result("lmcts", [*(100.0 + NOISE), *(500.0 + NOISE)])
-    pair = effect("", run("x", 110.0 + NOISE), base)
-    assert pair.difference is not None
-    assert pair.regrets == pytest.approx((110.0 + NOISE.mean(), 100.0 + NOISE.mean()))
-    assert pair.difference.mean == pytest.approx(pair.regrets[0] - pair.regrets[1])
-    assert pair.relative == pytest.approx(10.0 / pair.regrets[1])
-    assert f"| {number(pair.regrets[1])} |" in table([pair])
-
-
-def test_the_bonus_is_judged_beside_the_agent_without() -> None:
-    study = "question-lambda"
-    book = book_of(
-        (study, run("fglmcts", 100.0 + NOISE, lam=0.0, b=1000.0)),
-        (study, run("fglmcts", 90.0 - NOISE, lam=0.01, b=1000.0)),
-        (study, run("fglmcts", 100.0 - NOISE, lam=0.1, b=1000.0)),
-        (study, run("fglmcts", 130.0 - NOISE, lam=0.5, b=1000.0)),
-        (study, run("fglmcts", [1.0, 2.0], lam=1.0, b=1000.0)),
-        (study, run("fglmcts", 50.0 + NOISE, lam=0.5, b=1.0, eta=1.0, testbed="linear-40")),
-        ("another", run("fglmcts", 1.0 + NOISE, lam=0.0, b=1000.0, eta=3.0, testbed="linear-40")),
-    )
-    text = questions.feel_good(book)
-    line = next(line for line in text.splitlines() if "`fglmcts` on linear-20" in line)
-    assert re.search(r"helps at λ = 0.01 \(−10\.0+ \[−10\.\d, −9\.\d+\]\);", line)
-    assert re.search(r"hurts at λ = 0.5 \(\+30\.0 \[\+29\.\d, \+30\.\d\]\);", line)
-    assert re.search(r"no difference seen at λ = 0.1 \(\S+ \[−\d.*, \+\d.*\]\);", line)
-    assert "cannot say at λ = 1 (2 seeds are too few)" in line
-    other = next(line for line in text.splitlines() if "`fglmcts` on linear-40" in line)
-    assert "cannot say at λ = 0.5, b = 1 (not run)" in other, "another η is no twin"
-    short = pages.in_short(book)[0]
-    counts = "helps 1, hurts 1, no difference seen 1, cannot say 2"
-    assert f"of 5 pairs on linear-20 and linear-40, {counts}" in short
-    assert "`fglmcts` on linear-20, sound steps: hurts at λ = 0.5 (+30.0" in short
-
-
-def test_a_pair_counts_once() -> None:
-    """At b = 1000 the smoothed agent is the plain one; where it plays otherwise it counts."""
-    study = "question-lambda"
-    plain = 110.0 - NOISE
-    book = book_of(
-        (study, run("lmcts", 100.0 + NOISE)),
-        (study, run("fglmcts", plain, lam=0.5, b=1000.0)),
-        (study, run("sfglmcts", plain, lam=0.5, b=1000.0, s=10.0)),
-        (study, run("sfglmcts", 120.0 - NOISE, lam=0.5, b=1.0, s=10.0)),
-    )
-    assert "of 2 pairs on linear-20, hurts 2" in pages.in_short(book)[0]
-
-
-def test_the_paper_s_grids_have_a_headline() -> None:
-    study = "table-lambda-linear-20-b1"
-    book = book_of(
-        ("x", run("lmcts", 1000.0 + NOISE)),
-        (study, run("fglmcts", 900.0 - NOISE, lam=0.5, b=1000.0)),
-        (study, run("sfglmcts", 900.0 - 2 * NOISE, lam=0.5, b=1000.0, s=10.0)),
-    )
-    (said,) = (s for s in pages.in_short(book) if "at the paper's settings" in s)
-    assert "hotter: of one pair on linear-20, helps 1 (10 seeds). The same agents" in said
-    assert "Linear, what the paper calls β = 10³: cannot say, no pair was run." in said
-    text = questions.feel_good(book)
-    assert "| `lambda-linear-20-b1` | helps 1 |" in text
-    assert re.search(r"\| linear-20 \| `fglmcts` \| λ = 0\.5, b = 1000 \| .* \| helps \|", text)
-
-
-def test_colder_draws_stand_beside_the_cheap_default() -> None:
-    along = {
-        ratio: PosteriorAlong(np.array([4]), {"trace": np.full((10, 1), ratio)}, {}, {})
-        for ratio in (0.1, 2.0)
-    }
-    lints = dataclasses.replace(run("lints", 110.0 - NOISE), settings={"eta": 1.0})
-    cold = dataclasses.replace(run("lints", 90.0 - NOISE), settings={"eta": 40.0})
-    book = book_of(
-        ("question-default", run("linucb", 100.0 + NOISE)),
-        ("question-default", dataclasses.replace(lints, posterior=along[2.0])),
-        ("question-posterior", dataclasses.replace(cold, posterior=along[0.1])),
-    )
-    text = defaults.default_choice(book)
-    assert "this much of the posterior's variance: `lints` 2×." in text
-    assert (
-        "less than 0.9 times the posterior's variance, beside `linucb` on linear-20: helps" in text
-    )
-    assert "helps at `lints`, η = 40 (−10" in text
-
-
-def test_the_cap_is_judged_beside_no_cap() -> None:
-    runs = {0.5: 80.0 - NOISE, 1.0: 100.0 - NOISE, 1000.0: 100.0 + NOISE}
-    book = book_of(
-        ("x", run("lmcts", 90.0 + NOISE)),
-        *(("question-cap", run("fglmcts", v, lam=0.1, b=b)) for b, v in runs.items()),
-    )
-    text = questions.feel_good(book)
-    assert re.search(r"The bonus at λ = 0\.1: helps at b = 0\.5 \(.*; hurts at", text)
-    assert re.search(r"A cap beside b = 1000: helps at b = 0\.5 .*no difference seen at", text)
-
-
-def test_smoothing_and_preconditioning_find_their_twins() -> None:
-    smooth = book_of(
-        ("x", run("fglmcts", 100.0 + NOISE, lam=0.1, b=1.0)),
-        ("question-smoothing", run("sfglmcts", 110.0 - NOISE, lam=0.1, b=1.0, s=10.0)),
-        ("question-smoothing", run("sfglmcts", 90.0 - NOISE, lam=0.1, b=2.0, s=10.0)),
-    )
-    text = questions.smoothing(smooth)
-    assert "Smoothing with s = 10: hurts at b = 1 (+10.0" in text
-    assert "cannot say at b = 2 (not run)" in text
-    hot = book_of(
-        ("x", run("lmcts", 100.0 + NOISE)),
-        ("question-preconditioning", run("plmcts", 90.0 - NOISE, lambda_reg=1.0)),
-        ("question-preconditioning", run("phmcts", 90.0 - NOISE)),
-        ("x", run("hmcts", 100.0 - NOISE, beta=10.0)),
-    )
-    text = questions.preconditioning(hot)
-    assert "helps at `plmcts`" in text
-    assert "cannot say at `phmcts` (not run)" in text, "the other temperature is no twin"
+# Names and pictures --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -547,120 +311,6 @@ def test_smoothing_and_preconditioning_find_their_twins() -> None:
 )
 def test_names_of_twins(change: Any, pairs: dict[str, str | None]) -> None:
     assert {name: change(name) for name in pairs} == pairs
-
-
-def test_the_correction_and_the_warm_up_are_told_apart() -> None:
-    study = "question-metropolis"
-    book = book_of(
-        (study, run("lmcts", 100.0 + NOISE, steps=25)),
-        (study, run("lmcts", 120.0 - NOISE, steps=5)),
-        (study, run("malats", 100.0 - NOISE, steps=25, warmup_steps=0)),
-        (study, run("malats", 80.0 - NOISE, steps=25, warmup_steps=20)),
-    )
-    text = questions.metropolis(book)
-    assert re.search(r"MALA with warm-up beside LMC: helps \(−20\.0 \[.*10 seeds\)", text)
-    assert re.search(r"the correction .*?: no difference seen", text)
-    assert re.search(r"the warm-up .*?: helps", text)
-    assert re.search(r"5 steps of LMC beside 25: hurts", text)
-
-
-def test_how_many_steps_are_enough() -> None:
-    study = "question-compute"
-    values = {1: 150.0 - NOISE, 5: 100.0 - NOISE, 25: 100.0 + NOISE}
-    book = book_of(*((study, run("lmcts", v, steps=k)) for k, v in values.items()))
-    text = questions.compute(book)
-    assert re.search(r"per round beside 25: hurts at 1 \(\+50\.0 .*; no difference .* 5 \(", text)
-
-
-def test_regret_and_posterior_error_by_rank() -> None:
-    def measured(size: float, regret: float) -> AgentResult:
-        value = size + NOISE[:, None] / 100
-        value = {"wasserstein2": value, "trace": value}
-        along = PosteriorAlong(np.array([4]), value, {}, {})
-        return dataclasses.replace(run("lmcts", regret - NOISE, beta=size), posterior=along)
-
-    up = [measured(float(i), 10.0 * i) for i in range(1, 5)]
-    down = [measured(float(i), 100.0 - 10.0 * i) for i in range(1, 5)]
-    mixed = [measured(float(i), (0.0, 20.0, 10.0, 20.0, 0.0)[i]) for i in range(5)]
-    variance, hot, cold = posterior.rank_sentences(up)
-    assert "over 4 settings: larger variance of the draws goes with larger regret" in variance
-    assert "at least 0.9 times the posterior's variance, over 4 settings: larger error goes" in hot
-    assert "at most 1.1 times it: cannot say from 1 settings" in cold
-    assert "larger error goes with smaller regret" in posterior.rank_sentences(down)[1]
-    assert "no connection is seen" in posterior.rank_sentences(mixed)[0]
-    assert "cannot say from 2 settings" in posterior.rank_sentences(up[:2])[0]
-    assert [posterior.times(v) for v in (0.114, 2.26, 126.9)] == ["0.11×", "2.3×", "130×"]
-    (nearest,) = posterior.nearest_sentences(up)
-    assert "beside its nearest, β = 1 [1×]: hurts at β = 2 [2×] (+10.0" in nearest
-
-
-def test_the_default_is_the_cheapest_of_the_best() -> None:
-    def everywhere(agent: str, shift: float, seconds: float) -> list[tuple[str, AgentResult]]:
-        runs = [run(agent, 100.0 + shift + NOISE, testbed=t) for t in ("linear-20", "linear-40")]
-        return [("question-default", dataclasses.replace(r, run_s=seconds)) for r in runs]
-
-    contest = [*everywhere("a", 0.0, 5.0), *everywhere("b", 0.0, 1.0), *everywhere("c", 9.0, 0.1)]
-    short = pages.in_short(book_of(*contest))[-5]
-    assert "They can hardly be told apart: 2 of them may be the best" in short
-    assert "the cheapest is `b`; a round costs" in short
-    study, last = contest[-3]
-    elsewhere = dataclasses.replace(last, provenance={"device": "cpu (cpu), abacus (gpu)"})
-    mixed = [*contest[:-3], (study, elsewhere), *contest[-2:]]
-    assert "the cheapest is" not in pages.in_short(book_of(*mixed))[-5], "on other machines"
-    third = pages.in_short(book_of(*mixed, *everywhere("e", 0.0, 3.0)))[-5]
-    assert "the cheapest is `e`; a round costs" in third
-    assert "(CPU and abacus)" in defaults.default_choice(book_of(*mixed))
-    crowd = [*contest, *everywhere("f", 9.0, 1.0), *everywhere("g", 9.0, 1.0)]
-    assert "No single winner: `a` and `b` may be the best" in pages.in_short(book_of(*crowd))[-5]
-    assert "10 seeds" in short
-    alone = pages.in_short(book_of(*contest, *everywhere("d", -9.0, 9.0)))[-5]
-    assert "`d` has the lowest mean rank" in alone
-    holed = [*contest[:-1], *everywhere("d", 9.0, 9.0)]
-    ranked = defaults.default_choice(book_of(*holed))
-    assert "(linear-20 and linear-40; 3 agents" in ranked
-    assert "because not every run of them has been made: `c`." in ranked
-    assert defaults.overall([]) is None
-    assert "Cannot say: nothing was run" in pages.in_short(book_of())[-5]
-
-
-def test_an_agent_that_loses_somewhere_is_not_recommended_for_its_price() -> None:
-    shifts = {"linear-20": -9.0, "linear-40": 9.0}
-    by_testbed = {
-        t: {"a": run("a", 100.0 + NOISE, t), "b": run("b", 100.0 + shift - NOISE, t)}
-        for t, shift in shifts.items()
-    }
-    assert defaults._alike(by_testbed, ["a", "b"]) == ["a"]
-    assert defaults._alike({"linear-20": by_testbed["linear-20"]}, ["a", "b"]) == ["a", "b"]
-
-
-def test_what_is_missing_is_named(tmp_path: Path) -> None:
-    """Half a sweep, an agent, a testbed; a run that was not measured is none."""
-    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
-    file = tmp_path / "mine.toml"
-    file.write_text(text + "seeds = 10\n")
-    asked = asking.asked_by("mine", read_study(file).study.cells)
-    asking.write(tmp_path, asked)
-    assert asking.read(tmp_path) == asked
-    assert [a.seeds for a in asked] == [10] * 4
-    lints = run("lints", 1.0 + NOISE)
-    half = dataclasses.replace(run("lmcts", NOISE[:5]), seeds=tuple(range(5)))
-    said = asking.what_is_missing(book_of(("mine", lints), ("mine", half)), asked)
-    assert "ask for 40 runs" in said
-    assert "| `mine` | 15 of 40 | linear-20: `lmcts`; linear-40 |" in said
-    measured = [dataclasses.replace(a, measured=True) for a in asked if a.agent == "lints"]
-    assert "| 0 of 20 |" in asking.what_is_missing(book_of(("mine", lints)), measured)
-    done = asking.what_is_missing(book_of(("mine", lints)), asked[:1])
-    assert "`mine`" not in done
-
-
-def test_numbers_are_short_and_signed() -> None:
-    assert [effects.number(v) for v in (12345.6, 12.34, -1.234, float("nan"))] == [
-        "12,346",
-        "12.3",
-        "−1.23",
-        "–",
-    ]
-    assert effects.signed(3.0) == "+3.00"
 
 
 def test_a_slim_picture_keeps_what_is_seen() -> None:
@@ -680,21 +330,6 @@ def test_a_picture_has_room_for_wide_letters() -> None:
 
 
 # The command ---------------------------------------------------------------------------------
-
-
-def test_pages_and_figures_are_written(tmp_path: Path) -> None:
-    """From a folder with a sweep in it; a figure that is not asked for any more goes."""
-    runs = [run("fglmcts", 100.0 + lam + NOISE, lam=lam, b=1000.0) for lam in (0.0, 0.1, 0.5)]
-    rows = [row for r in runs for row in keeping.to_rows(Kept(r, ("question-lambda",)))]
-    keeping.write(tmp_path / "results", rows)
-    out = tmp_path / "pages"
-    (out / "figures").mkdir(parents=True)
-    (out / "figures" / "old.svg").write_text("<svg/>")
-    pages.write_pages(tmp_path / "results", out)
-    drawn = sorted((out / "figures").iterdir())
-    assert [figure.name for figure in drawn] == ["bonus.svg", "lambda-linear.svg"]
-    assert all(f'viewBox="{-MARGIN} 0' in figure.read_text() for figure in drawn)
-    assert "figures/lambda-linear.svg" in (out / "README.md").read_text()
 
 
 @pytest.mark.slow

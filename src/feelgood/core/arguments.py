@@ -167,17 +167,14 @@ def parse_level(name: str, value: Any) -> float:
 
 def parse_values(name: str, values: Any) -> Float[np.ndarray, " values"]:
     """A list or an array of numbers with one axis; NaN and infinity are allowed."""
-    wrong = FeelgoodError(
-        f"{name} = {shown(values)} is not allowed: use an array of numbers with one axis."
-    )
-    if isinstance(values, (str, bytes, Mapping, set, frozenset, np.ma.MaskedArray)):
-        raise wrong
-    try:
-        array = np.asarray(values)
-    except Exception:
-        raise wrong from None
-    if array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
-        raise wrong
+    array = None
+    if not isinstance(values, (str, bytes, Mapping, set, frozenset, np.ma.MaskedArray)):
+        with contextlib.suppress(Exception):
+            array = np.asarray(values)
+    if array is None or array.ndim != 1 or (array.dtype.kind not in "iuf" and array.size):
+        raise FeelgoodError(  # told only now: to show an array takes longer than to use it
+            f"{name} = {shown(values)} is not allowed: use an array of numbers with one axis."
+        )
     return array.astype(np.float64, copy=False)
 
 

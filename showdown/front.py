@@ -1,0 +1,102 @@
+"""The front page: the paper's claims, one row each, the temperature figure, and what to use."""
+
+from collections.abc import Sequence
+
+from showdown.book import Book, grid, section
+from showdown.places import Place, by_testbed
+from showdown.question import all_questions, claim_verdicts
+from showdown.questions import posterior, temperature
+from showdown.wording import enumeration, estimate, number
+
+INTRODUCTION = """# Results
+
+"Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte Carlo Showdown" (NeurIPS
+2025), judged by runs of our own. The feel-good *bonus* makes Thompson sampling optimistic; λ is its
+weight. *Regret* is what was lost beside the best arms: lower is better."""
+
+CLAIMS = (
+    "The number is the change of regret, averaged over pairs of runs that share their seeds. "
+    "Brackets hold intervals that are right for all rows together with 95 %. No row rests on fewer "
+    "than 20 seeds. [How verdicts are made](reading.md#claims)."
+)
+
+#: What somebody has, the testbeds of the ranking that are like it, and the agent to compare with.
+SITUATIONS = (
+    ("Linear rewards, few features per arm", ("linear-20", "linear-40")),
+    ("Rewards of 0 or 1", ("logistic-20",)),
+    ("A rare arm that pays a lot", ("wheel-0.5", "wheel-0.99")),
+)
+#: More agents than this are not named.
+NAMED = 4
+
+
+def page(book: Book, others: Sequence[tuple[str, str]] = ()) -> str:
+    """The front page; `others` are further pages with their titles."""
+    rows = [
+        [v.claim.said, f"**{v.verdict.value}**", v.number, f"[{v.basis}]({q.name}.md)"]
+        for q, v in claim_verdicts(book)
+    ]
+    table = grid(("the paper says that", "verdict", "regret changes by", "from"), rows, numbers=2)
+    figure = temperature.figure(book)
+    pages = [(q.title, f"{q.name}.md") for q in all_questions()] + list(others)
+    parts = [
+        INTRODUCTION,
+        section("The paper's claims", table, CLAIMS),
+        section("Temperature", _temperature(book), figure) if figure else "",
+        section("What to use", what_to_use(book)),
+        section("Pages", " · ".join(f"[{title}]({file})" for title, file in pages)),
+    ]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _temperature(book: Book) -> str:
+    """How regret goes with the spread of the draws, over all settings that were measured."""
+    said = posterior.says(book, ())[:1]
+    asked = "Does it matter how widely the draws scatter?"
+    return " ".join([asked, *said, "[More](temperature.md)."])
+
+
+def what_to_use(book: Book) -> str:
+    """From the ranking of tuned agents: who may be the best where."""
+    found = by_testbed(book, "ranking")
+    rows = [
+        _situation(title, [found[t] for t in testbeds if t in found], testbeds)
+        for title, testbeds in SITUATIONS
+    ]
+    rows.append(["Tables and pictures, with networks", "not enough seeds yet", "", ""])
+    header = ("you have", "use", "its regret", "`lints`")
+    said = (
+        "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, with "
+        "the lowest mean first. Plain `lints` stands beside them."
+    )
+    return f"{said}\n\n{grid(header, rows, numbers=2)}"
+
+
+def _situation(title: str, found: Sequence[Sequence[Place]], testbeds: Sequence[str]) -> list[str]:
+    """One row: agents that may be the best on all of these testbeds."""
+    if not found:
+        return [title, "not enough seeds yet", "", ""]
+    best = [
+        p.result.agent
+        for p in found[0]
+        if all(
+            any(o.may_be_best and o.result.agent == p.result.agent for o in own) for own in found
+        )
+    ]
+    if not best:
+        best = [next(p.result.agent for p in own if p.may_be_best) for own in found]
+        named = [f"`{a}` ({t})" for a, t in zip(best, testbeds, strict=False)]
+        return [title, enumeration(list(dict.fromkeys(named))), *_numbers(best, found)]
+    named = [f"`{a}`" for a in best[:NAMED]]
+    more = [f"{len(best) - NAMED} more"] if len(best) > NAMED else []
+    return [title, enumeration([*named, *more]), *_numbers([best[0]] * len(found), found)]
+
+
+def _numbers(agents: Sequence[str], found: Sequence[Sequence[Place]]) -> list[str]:
+    """Mean regrets with intervals on each testbed, and those of `lints`."""
+    own, plain = [], []
+    for agent, places in zip(agents, found, strict=True):
+        by_name = {p.result.agent: p for p in places}
+        own.append(estimate(by_name[agent].mean))
+        plain.append(number(by_name["lints"].mean.value) if "lints" in by_name else "–")
+    return ["; ".join(own), "; ".join(plain)]

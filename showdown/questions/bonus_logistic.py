@@ -1,0 +1,81 @@
+"""Does the feel-good bonus help in logistic bandits, and on which scale?"""
+
+from collections.abc import Sequence
+
+from showdown.book import Book
+from showdown.effects import Effect, effect
+from showdown.families import Family, Judged, tally_sentence
+from showdown.pairing import at, bonus_effects, grid_effects, in_order
+from showdown.question import Claim, Question, Says
+from showdown.shelf import settings_text
+
+STUDY = "question-bonus-scale"
+PAPER = ("logistic-20-b1000", "logistic-40-b1000", "logistic-20-b1", "logistic-40-b1")
+
+
+def on(book: Book, scale: str) -> list[Effect]:
+    """The bonus on the mean reward, or on the score, beside none."""
+    return at(bonus_effects(book, [STUDY]), lambda r: r.settings["bonus_on"] == scale)
+
+
+def scales(book: Book) -> list[Effect]:
+    """The bonus on the mean reward beside that on the score, at the same λ."""
+    out = []
+    for r in in_order(book.shelf.of(STUDY)):
+        if r.settings["bonus_on"] == "mean" and r.settings["lam"] > 0:
+            twins = book.shelf.twins(r, r.agent, ("bonus_on",))
+            score = [t for t in twins if t.settings["bonus_on"] == "score"]
+            out.append(effect(settings_text(r, ("lam",)), r, score[0] if score else None))
+    return out
+
+
+def families(book: Book) -> list[Family]:
+    """Both scales, one beside the other, and the paper's grids."""
+    return [
+        Family.of("on the mean reward, as the paper defines it", on(book, "mean")),
+        Family.of("on the score", on(book, "score")),
+        Family.of("on the mean beside on the score", scales(book)),
+        Family.of("the paper's grids, squared loss", grid_effects(book, PAPER)),
+    ]
+
+
+def shown(found: Sequence[Family]) -> list[Judged]:
+    """Every weight on the mean reward, and one scale beside the other."""
+    return [*found[0].members, *found[2].members]
+
+
+def says(book: Book, found: Sequence[Family]) -> list[str]:
+    """Counts."""
+    return [
+        tally_sentence("A bonus on the mean reward", found[0]),
+        tally_sentence("A bonus on the score", found[1]),
+        tally_sentence("The mean reward beside the score", found[2]),
+        tally_sentence("At the paper's settings", found[3]),
+    ]
+
+
+QUESTION = Question(
+    name="bonus-logistic",
+    place=20,
+    title="Does the feel-good bonus help in logistic bandits?",
+    asks=(
+        "Rewards are 0 or 1, with 50 arms and the Bernoulli likelihood. The paper's bonus is the "
+        "largest *mean reward*, between 0 and 1. A bonus on the *score*, the logit, has no such "
+        "bound. The first pairs below have the bonus beside none, the last ones the mean reward "
+        "beside the score. Agents are out of the box. The paper's own grids have too few seeds "
+        "here so far; [agreement](agreement.md) has its numbers in its own environment."
+    ),
+    studies=(STUDY, *(f"table-lambda-{name}" for name in PAPER)),
+    claims=(
+        Claim(
+            "feel-good sampling generally beats plain sampling in logistic bandits",
+            "abstract",
+            Says.LOWER,
+            "λ = 0.01 and 0.1 beside 0, Bernoulli likelihood",
+            lambda book: at(on(book, "mean"), lambda r: r.settings["lam"] in (0.01, 0.1)),
+        ),
+    ),
+    families=families,
+    shown=shown,
+    says=says,
+)

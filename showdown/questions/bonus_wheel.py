@@ -1,0 +1,54 @@
+"""Does the feel-good bonus help on wheels?"""
+
+from collections.abc import Sequence
+
+from showdown.book import Book
+from showdown.effects import Effect
+from showdown.families import Family, Judged, tally_sentence
+from showdown.pairing import at, bonus_effects
+from showdown.question import Question
+
+STUDIES = ("question-default", "table-wheel")
+
+
+def wheel(book: Book, study: str) -> list[Effect]:
+    """The pairs of one study on wheels."""
+    return at(bonus_effects(book, [study]), lambda r: r.testbed.startswith("wheel"))
+
+
+def families(book: Book) -> list[Family]:
+    """Out of the box, and at the paper's settings."""
+    return [
+        Family.of("preset `beta-1`, λ = 0.1", wheel(book, STUDIES[0])),
+        Family.of("the paper's settings, λ = 0.01", wheel(book, STUDIES[1])),
+    ]
+
+
+def shown(found: Sequence[Family]) -> list[Judged]:
+    """`fglmcts` of the first."""
+    return [m for m in found[0].members if m.effect.agent == "fglmcts"]
+
+
+def says(book: Book, found: Sequence[Family]) -> list[str]:
+    """Counts."""
+    return [
+        tally_sentence("A bonus of 0.1 with the preset `beta-1`", found[0]),
+        tally_sentence("The paper's settings", found[1]),
+    ]
+
+
+QUESTION = Question(
+    name="bonus-wheel",
+    place=35,
+    title="Does the feel-good bonus help on wheels?",
+    asks=(
+        "A wheel has a safe arm everywhere and one rich arm per quadrant outside the radius δ. "
+        "Rewards reach 50, so that λ weighs fifty times as much as where rewards are near 1. The "
+        "published wheel numbers are the regret of one fixed arm in another world; see "
+        "[agreement](agreement.md)."
+    ),
+    studies=STUDIES,
+    families=families,
+    shown=shown,
+    says=says,
+)

@@ -1,0 +1,360 @@
+"""What the pages say follows from the numbers: made results with known answers."""
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_results import result
+
+from feelgood.engine.results import AgentResult, PosteriorAlong
+from feelgood.stats.holm import holm
+from feelgood.studies import read_study
+from showdown import pairs, wording, yardsticks
+from showdown.asking import Asked, asked_by, read, write
+from showdown.book import Book
+from showdown.effects import Effect, distinct, effect, pooled
+from showdown.families import Family, Word, counts_table, pairs_table, stuck_sentences
+from showdown.keeping import Kept
+from showdown.question import Claim, Question, Says, Verdict, all_questions, page
+from showdown.questions import (
+    bonus_linear,
+    compute,
+    defaults,
+    missing,
+    posterior,
+    preconditioning,
+    samplers,
+    smoothing,
+    temperature,
+)
+from showdown.shelf import Shelf
+from showdown.yardsticks import Yardstick
+
+#: Thirty seeds without any trend, of mean 0.
+NOISE = np.random.default_rng(7).normal(0.0, 0.3, 30)
+NOISE -= NOISE.mean()
+
+
+def run(agent: str, values: Any, testbed: str = "linear-20", **settings: Any) -> AgentResult:
+    """A result of sound steps with these regrets and settings."""
+    made = result(agent, values, testbed=testbed)
+    return dataclasses.replace(made, settings={"schedule": "curvature", "beta": 1.0, **settings})
+
+
+def book_of(*runs: tuple[str, AgentResult], **parts: Any) -> Book:
+    return Book(Shelf([Kept(r, (study,)) for study, r in runs]), **parts)
+
+
+def pair(changed: Any, base: Any = 100.0 + NOISE, testbed: str = "linear-20") -> Effect:
+    return effect("x", run("changed", changed, testbed), run("base", base, testbed))
+
+
+def word_of(e: Effect) -> Word:
+    (judged,) = Family.of("one", [e]).members
+    return judged.word()
+
+
+# Effects and families ------------------------------------------------------------------------
+
+
+def test_words_follow_the_test() -> None:
+    assert word_of(pair(95.0 - NOISE)) is Word.HELPS
+    assert word_of(pair(105.0 - NOISE)) is Word.HURTS
+    assert word_of(pair(100.0 + NOISE[::-1])) is Word.NOTHING
+    few = pair((90.0 - NOISE)[:19])
+    assert (word_of(few), few.why) == (Word.UNKNOWN, "19 seeds: not enough yet")
+    broken = pair(np.where(np.arange(30) < 2, np.nan, 90.0))
+    assert (word_of(broken), broken.why) == (Word.UNKNOWN, "chains diverged on 2 of 30 seeds")
+    assert effect("", None, run("base", NOISE)).why == "not run"
+    apart = dataclasses.replace(run("x", NOISE), seeds=tuple(range(50, 80)))
+    assert effect("", apart, run("base", NOISE)).why == "no seed in common"
+
+
+def test_ties_within_rounding_are_ties() -> None:
+    base = 100.0 + NOISE
+    e = pair(np.where(np.arange(30) < 3, base - 1.0, base * (1 + 1e-7)), base)
+    assert (e.ties, e.better and e.better.value) == (27, pytest.approx((3 + 27 / 2) / 30))
+    assert np.count_nonzero(e.differences) == 3
+
+
+def test_a_pair_is_judged_on_its_own_seeds() -> None:
+    """The base may have more seeds than the changed agent; its others do not count."""
+    e = pair(110.0 + NOISE, [*(100.0 + NOISE), *(500.0 + NOISE)])
+    assert e.difference is not None
+    assert e.difference.value == pytest.approx(10.0)
+    change = pooled([e])
+    assert change is not None
+    assert change.value == pytest.approx(10.0 / (100.0 + NOISE.mean()))
+
+
+def test_testbeds_count_alike_in_a_mean_change() -> None:
+    """Two pairs of +10 % on one testbed and one of +40 % on another: +25 %."""
+    base = np.full(30, 100.0)
+    effects = [pair(base + 10 + NOISE, base), pair(base + 10 - NOISE, base)]
+    effects.append(pair(base + 40 + NOISE, base, "linear-40"))
+    change = pooled(effects)
+    assert change is not None
+    assert change.value == pytest.approx(0.25, abs=0.01)
+    assert pooled([pair(base[:5])]) is None
+
+
+def test_a_family_is_corrected_for_its_number() -> None:
+    """A mean of 2.5 errors among nothings counts raw, and not by Holm's rule."""
+    base = np.full(30, 100.0)
+    some = 2.5 * NOISE.std(ddof=1) / np.sqrt(30)
+    effects = [pair(base + some + NOISE, base)]
+    effects += [pair(base + scale * NOISE, base) for scale in range(1, 20)]
+    family = Family.of("f", [*effects, pair(base[:5] - 50)])
+    raw = [m.raw for m in family.members[:20]]
+    np.testing.assert_allclose([m.holm for m in family.members[:20]], holm(np.array(raw)))
+    assert (family.tested, len(family.members)) == (20, 21)
+    assert (family.counts(Word.HURTS), family.counts(Word.HELPS)) == ((1, 0, 0), (0, 0, 0))
+    line = counts_table([family]).splitlines()[-1]
+    assert line.startswith("| f | 20 | **0** (0, 0) | **0** (0, 1) | 1 |")
+
+
+def test_a_pair_counts_once() -> None:
+    """At b = 1000 the smoothed agent is the plain one; where it plays otherwise it counts."""
+    base = run("lmcts", 100.0 + NOISE)
+    changed = [
+        run("fglmcts", 110.0 - NOISE, lam=0.5, b=1000.0),
+        run("sfglmcts", 110.0 - NOISE, lam=0.5, b=1000.0, s=10.0),
+        run("sfglmcts", 120.0 - NOISE, lam=0.5, b=1.0, s=10.0),
+    ]
+    assert len(distinct([effect("", r, base) for r in changed])) == 2
+
+
+# Claims --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "says", "verdict"),
+    [
+        (-10.0, Says.LOWER, Verdict.HOLDS),
+        (-10.0, Says.HIGHER, Verdict.NOT),
+        (+10.0, Says.HIGHER, Verdict.HOLDS),
+        (+10.0, Says.LOWER, Verdict.NOT),
+        (0.0, Says.LOWER, Verdict.NOT),
+        (0.0, Says.HIGHER, Verdict.NOT),
+    ],
+)
+def test_a_claim_is_judged_by_its_interval(change: float, says: Says, verdict: Verdict) -> None:
+    effects = [pair(100.0 + change + NOISE[::-1])]
+    claim = Claim("it", "", says, "", lambda book: effects)
+    assert claim.judge(book_of(), 0.99).verdict is verdict
+    wide = [pair(100.0 + change / 5 + 100 * NOISE[::-1])]
+    unsure = dataclasses.replace(claim, pairs=lambda book: wide)
+    assert unsure.judge(book_of(), 0.99).verdict is Verdict.OPEN
+    assert dataclasses.replace(claim, testbeds=2).judge(book_of(), 0.99).verdict is Verdict.OPEN
+
+
+def test_a_claim_without_seeds_is_open() -> None:
+    claim = Claim("it", "", Says.LOWER, "", lambda book: [pair([1.0, 2.0])])
+    judged = claim.judge(book_of(), 0.99)
+    assert (judged.verdict, judged.number) == (Verdict.OPEN, "not enough seeds yet")
+
+
+# Stuck seeds and yardsticks ------------------------------------------------------------------
+
+
+def test_stuck_seeds_are_nearer_to_chance_than_to_a_told_learner() -> None:
+    """Chance loses 1,000 of 2,000 rounds, the learner 400: from 175 of the last 500 on."""
+    made = dataclasses.replace(
+        run("lmcts", np.full(20, 500.0)),
+        rounds=2000,
+        simple_regret=np.array([*[100.0] * 15, 174.0, 175.0, 250.0, np.nan, 400.0]),
+    )
+    own = Yardstick(*yardsticks.key_of(made), 1000.0, 450.0, 400.0)
+    found = {yardsticks.key_of(made): own}
+    share = yardsticks.stuck(made, found)
+    assert share is not None
+    assert share.value == pytest.approx(4 / 20), "a chain that diverged is stuck, too"
+    assert yardsticks.stuck(made, {}) is None
+    world = dataclasses.replace(own, learner=np.nan)
+    assert world.stuck_from == pytest.approx(125.0), "where nothing need be lost"
+    e = effect("x", dataclasses.replace(made, agent="y"), made)
+    book = book_of(yardsticks=found)
+    members = Family.of("f", [e]).members
+    assert "| 500.0† (500.0) | 500.0† (500.0) | 4 → 4 |" in pairs_table(book, members)
+    assert stuck_sentences(book, members)[0] == "`lmcts` on linear-20: 4 of 20 (8 to 42 %)"
+
+
+def test_yardsticks_are_kept(tmp_path: Path) -> None:
+    made = [Yardstick("a", "{}", 10, 5.0, 4.5, 3.25), Yardstick("b", "{}", 10, 7.0, 6.0, np.nan)]
+    yardsticks.write(tmp_path, made)
+    back = yardsticks.read(tmp_path)
+    assert back["a", "{}", 10] == made[0]
+    assert np.isnan(back["b", "{}", 10].learner)
+    assert "| b | 7.00 | 6.00 | – |" in yardsticks.table(list(back.values()))
+    assert yardsticks.read(tmp_path / "nowhere") == {}
+
+
+@pytest.mark.slow
+def test_yardsticks_are_measured() -> None:
+    """Rare digits: chance and a fixed arm lose nine of ten, a told forest a sixth of that."""
+    pytest.importorskip("sklearn")
+    found = yardsticks.measure_one("digits", "{}", 1000)
+    assert found.uniform == pytest.approx(900.0)
+    assert 860 < found.fixed < 900
+    assert 80 < found.learner < 250
+    linear = yardsticks.measure_one("linear-20", "{}", 500)
+    assert linear.fixed <= linear.uniform
+    assert np.isnan(linear.learner)
+
+
+# Questions -----------------------------------------------------------------------------------
+
+
+def test_the_bonus_is_judged_beside_the_agent_without() -> None:
+    study = "question-lambda"
+    book = book_of(
+        (study, run("fglmcts", 100.0 + NOISE, lam=0.0, b=1000.0)),
+        (study, run("fglmcts", 90.0 - NOISE, lam=0.01, b=1000.0)),
+        (study, run("fglmcts", 100.0 + NOISE[::-1], lam=0.1, b=1000.0)),
+        (study, run("fglmcts", 130.0 - NOISE, lam=0.5, b=1000.0)),
+        (study, run("fglmcts", [1.0, 2.0], lam=1.0, b=1000.0)),
+        (study, run("fglmcts", 50.0 + NOISE, lam=0.5, b=1.0, eta=1.0, testbed="linear-40")),
+        ("another", run("fglmcts", 1.0 + NOISE, lam=0.0, b=1000.0, eta=3.0, testbed="linear-40")),
+    )
+    text = page(book, bonus_linear.QUESTION)
+    assert "With sound steps: of 3 pairs on linear-20 it helps in 1 and hurts in 1 (30" in text
+    assert "| sound steps | 3 | **1** (1, 1) | **1** (1, 1) | 2 |" in text
+    assert re.search(
+        r"λ = 0.01, b = 1000 \| .* \| −10\.0 \[−10\.\d, −9\.\d+\] \| .* helps \|", text
+    )
+    assert re.search(r"λ = 0.5, b = 1 \| – .* \| not enough yet \|", text), "another η is no twin"
+    assert "figures/lambda-linear.svg" in book.figures
+    rows = pairs.rows_of(book, bonus_linear.families(book))
+    assert [row["why"] for row in rows[-2:]] == ["2 seeds: not enough yet", "not run"]
+    lines = pairs.to_csv(rows).splitlines()
+    assert lines[0].startswith("family,testbed,agent,beside,what,seeds,mean_with,")
+    assert "<td>helps</td>" in pairs.to_html({"bonus-linear": rows})
+
+
+def test_smoothing_and_preconditioning_find_their_twins() -> None:
+    smooth = book_of(
+        ("x", run("fglmcts", 100.0 + NOISE, lam=0.1, b=1.0)),
+        ("question-smoothing", run("sfglmcts", 110.0 - NOISE, lam=0.1, b=1.0, s=10.0)),
+        ("question-smoothing", run("sfglmcts", 90.0 - NOISE, lam=0.1, b=2.0, s=10.0)),
+    )
+    bound, _ = smoothing.families(smooth)
+    assert [m.word() for m in bound.members] == [Word.HURTS, Word.UNKNOWN]
+    hot = book_of(
+        ("x", run("lmcts", 100.0 + NOISE)),
+        ("question-preconditioning", run("plmcts", 90.0 - NOISE, lambda_reg=1.0)),
+        ("question-preconditioning", run("phmcts", 90.0 - NOISE)),
+        ("x", run("hmcts", 100.0 - NOISE, beta=10.0)),
+    )
+    equal, _ = preconditioning.families(hot)
+    words = {m.effect.agent: m.word() for m in equal.members}
+    assert words == {"plmcts": Word.HELPS, "phmcts": Word.UNKNOWN}, "another temperature"
+
+
+def test_the_correction_and_the_warm_up_are_told_apart() -> None:
+    study = "question-metropolis"
+    book = book_of(
+        (study, run("lmcts", 100.0 + NOISE, steps=25)),
+        (study, run("lmcts", 120.0 - NOISE, steps=5)),
+        (study, run("malats", 100.0 + NOISE[::-1], steps=25, warmup_steps=0)),
+        (study, run("malats", 80.0 - NOISE, steps=25, warmup_steps=20)),
+    )
+    words = {f.name: f.members[0].word() for f in samplers.families(book)[:4]}
+    assert words == {
+        samplers.WHOLE: Word.HELPS,
+        samplers.CORRECTION: Word.NOTHING,
+        samplers.WARM_UP: Word.HELPS,
+        samplers.FEWER: Word.HURTS,
+    }
+
+
+def test_how_many_steps_are_enough() -> None:
+    values = {1: 150.0 - NOISE, 5: 100.0 + NOISE[::-1], 25: 100.0 + NOISE}
+    runs = (("question-compute", run("lmcts", v, steps=k)) for k, v in values.items())
+    text = page(book_of(*runs), compute.QUESTION)
+    assert "`lmcts`, steps per round beside 25: higher regret with 1." in text
+
+
+def test_temperatures_are_in_units_of_the_posterior_s() -> None:
+    noisy = {"testbed_settings": {"noise": 0.5}}
+    lints = dataclasses.replace(result("lints", NOISE), settings={"eta": 40.0}, **noisy)
+    assert temperature.temperature(lints) == pytest.approx(0.1)
+    lmcts = dataclasses.replace(run("lmcts", NOISE, beta=0.2, eta=1.0), **noisy)
+    assert temperature.temperature(lmcts) == pytest.approx(10.0)
+
+
+def test_regret_and_posterior_error_by_rank() -> None:
+    def measured(size: float, regret: float) -> AgentResult:
+        value = size + NOISE[:, None] / 100
+        value = {"wasserstein2": value, "trace": value}
+        along = PosteriorAlong(np.array([4]), value, {}, {})
+        return dataclasses.replace(run("lmcts", regret - NOISE, beta=size), posterior=along)
+
+    def told(regrets: tuple[float, ...]) -> list[str]:
+        runs = [("x", measured(float(i), own)) for i, own in enumerate(regrets, 1)]
+        return posterior.says(book_of(*runs), ())
+
+    variance, hot, cold = told((10.0, 20.0, 30.0, 40.0))
+    assert "4 settings: larger variance of the draws goes with larger regret" in variance
+    assert "at least 0.9 times the posterior's variance, 4 settings: larger error goes" in hot
+    assert "at most 1.1 times it: not enough yet, with 1 settings" in cold
+    assert "larger error goes with smaller regret" in told((40.0, 30.0, 20.0, 10.0))[1]
+    assert "not enough yet, with 2 settings" in told((1.0, 2.0))[0]
+
+
+def test_the_defaults_are_ranked_by_kind() -> None:
+    def everywhere(agent: str, shift: float) -> list[tuple[str, AgentResult]]:
+        beds = ("linear-20", "linear-40")
+        return [("question-default", run(agent, 100.0 + shift + NOISE, t)) for t in beds]
+
+    book = book_of(*everywhere("a", 0.0), *everywhere("b", 9.0))
+    text = page(book, defaults.QUESTION)
+    assert re.search(r"linear: `a` may be the best by mean rank \(30 seeds\)\. Lowest: `a`", text)
+    assert "| `a` | 1.0 | **" in text
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    """Half a sweep, an agent, a testbed; a run that was not measured is none."""
+    text = 'testbeds = ["linear-20", "linear-40"]\nagents = ["lints", "lmcts"]\nrounds = 8\n'
+    file = tmp_path / "mine.toml"
+    file.write_text(text + "seeds = 10\n")
+    asked = asked_by("mine", read_study(file).study.cells)
+    write(tmp_path, asked)
+    assert read(tmp_path) == asked
+    assert [a.seeds for a in asked] == [10] * 4
+    lints = result("lints", NOISE[:10])
+    half = result("lmcts", NOISE[:5])
+
+    def said(*runs: AgentResult, wanted: list[Asked] = asked) -> str:
+        return page(book_of(*(("mine", r) for r in runs), asked=wanted), missing.QUESTION)
+
+    assert "ask for 40 runs" in said(lints, half)
+    assert "| `mine` | 15 of 40 | linear-20: `lmcts`; linear-40 |" in said(lints, half)
+    measured = [dataclasses.replace(a, measured=True) for a in asked if a.agent == "lints"]
+    assert "| `mine` | 0 of 20 | all |" in said(lints, wanted=measured)
+    assert "`mine`" not in said(lints, wanted=asked[:1])
+
+
+def test_a_question_is_one_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A module in the folder is found, and its page has its parts."""
+    import showdown.questions as folder
+
+    (tmp_path / "mine.py").write_text(
+        "from showdown.question import Question\n"
+        "QUESTION = Question(name='mine', place=1, title='Why?', asks='Because.')\n"
+    )
+    monkeypatch.setattr(folder, "__path__", [*folder.__path__, str(tmp_path)])
+    found = all_questions()
+    assert found[0] == Question(name="mine", place=1, title="Why?", asks="Because.")
+    assert page(book_of(), found[0]).startswith("# Why?\n\nBecause.\n\n")
+    assert len({q.name for q in found}) == len(found)
+
+
+def test_numbers_are_short_and_signed() -> None:
+    told = [wording.number(v) for v in (12345.6, 12.34, -1.234, float("nan"), float("-inf"))]
+    assert told == ["12,346", "12.3", "−1.23", "–", "−∞"]
+    assert wording.signed(3.0) == "+3.00"
+    assert wording.count(1, "pair") == "1 pair"
+    assert wording.count(2, "pair") == "2 pairs"
