@@ -233,7 +233,7 @@ def _fitted(told: Agreement) -> str:
     return (
         "The paper leaves settings open. These were chosen so that its numbers come out:\n\n"
         f"{named}\n\n{told.fitted} of the {equal} numbers that agree or are explained rest on "
-        "such a choice. For them agreement says less."
+        "such a choice."
     )
 
 
@@ -292,8 +292,7 @@ def agreement(book: Book) -> str:
         f"±{100 * MARGIN:g} %, by two one-sided tests at level {MARGIN_LEVEL:g}. It is *explained* "
         "where that holds for [the released code](../released.md) instead of the paper's text. "
         "[How to read the verdicts](../verdicts.md) has the rest. No number is left out because "
-        "of how it came out. [agreement.csv](agreement.csv) has the evidence for each. Brackets "
-        "hold numbers of seeds.",
+        "of how it came out. [agreement.csv](agreement.csv) has the evidence for each.",
         _tally("family", by_family),
         section("Corrected for the number of tests", _corrected(told)),
         section("Choices that were fitted to the tables", _fitted(told)),
