@@ -50,7 +50,7 @@ class MembersPolicy(TrainedPolicy):
     lr: Number = setting(
         0.2, "learning rate of the networks", above=0.0, high=1e6, tune=(2e-2, 1.0)
     )
-    updates: int = setting(10, "inner steps when the networks learn", low=1, high=100_000)
+    updates: int = setting(6, "inner steps when the networks learn", low=1, high=100_000)
     clip: Number = setting(1.0, "longest gradient of a network's mean loss", above=0.0, high=1e9)
 
     @abstractmethod
