@@ -174,7 +174,7 @@ def _price(book: Book) -> str:
     linear = _linear_costs(book)
     said = [_linear_said(testbed, linear) for testbed in ("linear-20", "linear-40")]
     if any(said):
-        said.append("So the law is a ceiling there, and does not explain the size.")
+        said.append("There the law is only a ceiling.")
     figure = book.figure(
         "worlds-price",
         "Cost per round, measured over the law's. On linear-20 and linear-40: `fglmcts`, late "
