@@ -10,6 +10,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import RESAMPLES, Estimate, bootstrap
 
 FRONTIER = "worlds-frontier"
+KINDS = ("plain", "hotter", "constant λ", "λ_s = c/√s")
 
 
 # Points of the frontier ----------------------------------------------------------------------
@@ -71,8 +72,7 @@ def points_of(results: Sequence[AgentResult]) -> list[Point]:
         else:
             continue
         points.append(Point(testbed, kind, label, bad, mirror, bayes))
-    order = ("plain", "hotter", "constant λ", "λ_s = c/√s")
-    rank = {name: i for i, name in enumerate(order)}
+    rank = {name: i for i, name in enumerate(KINDS)}
     return sorted(points, key=lambda p: (p.testbed, rank[p.kind], float(p.label or 0)))
 
 
@@ -133,6 +133,12 @@ def price(result: AgentResult) -> float:
 def stuck(result: AgentResult) -> int:
     """Seeds that play the worse arm, half a reward below the best, in most rounds."""
     return int(np.sum(result.final_regret > 0.5 * 0.5 * result.rounds))
+
+
+def single(result: AgentResult) -> int:
+    """Seeds that play one arm only in the second half; kept curves have four digits."""
+    late = late_rates(result, result.rounds // 2) / 0.5
+    return int(np.sum((late < 0.002) | (late > 0.998)))
 
 
 def shares(result: AgentResult, gap: float = 0.5) -> tuple[np.ndarray, np.ndarray]:

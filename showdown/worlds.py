@@ -14,6 +14,7 @@ from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate, number, signed
 from showdown.world_runs import (
     FRONTIER,
+    KINDS,
     Point,
     Setting,
     ahead_from,
@@ -24,22 +25,29 @@ from showdown.world_runs import (
     points_of,
     price,
     regrets_by_seed,
+    single,
     slope,
     stuck,
     worlds_of,
 )
 
 NOT_RUN = "Not run."
+#: Kinds of agents, as sentences count them.
+NAMES = {
+    "plain": "plain agents",
+    "hotter": "hotter ones",
+    "constant λ": "constant weights",
+    "λ_s = c/√s": "falling weights",
+}
 #: λ_s = 1/√s, the schedule that the other sections are about.
 FALLING = {"lam": 1.0, "lam_schedule": "sqrt"}
 
 INTRODUCTION = """# When feeling good pays
 
-The feel-good bonus is insurance. It pays where the truth is one that the prior calls unlikely, and
-elsewhere it costs a premium. [These worlds](../worlds.md) are such truths, each beside its mirror
-image. `exact-ts` and `exact-fgts` play by the exact law: what they get is no sampler's fault. Runs
-have 10,000 rounds where nothing else is said. Brackets hold 95 % bootstrap intervals. λ weighs the
-bonus; λ_s = c/√s is a weight that falls from round to round."""
+The feel-good bonus is insurance: it pays where the prior calls the truth unlikely, and elsewhere it
+costs a premium. [These worlds](../worlds.md) are such truths, each with its mirror image.
+`exact-ts` and `exact-fgts` play by the exact law. Runs have 10,000 rounds where nothing else is
+said. Brackets hold 95 % bootstrap intervals. λ_s is the bonus's weight in round s."""
 
 
 def page(book: Book) -> str:
@@ -80,46 +88,36 @@ def _frontier(book: Book) -> str:
     points = points_of(book.shelf.of(FRONTIER))
     if not points:
         return section(title, NOT_RUN)
-    rows = []
-    for testbed in dict.fromkeys(p.testbed for p in points):
-        own = [p for p in points if p.testbed == testbed]
-        plain = next(p for p in own if p.kind == "plain")
-        falling = next(p for p in own if (p.kind, p.label) == ("λ_s = c/√s", "1"))
-        rows.append(
-            [f"`{testbed}`"]
-            + [f"{number(p.bad_mean)} / {number(p.bayes_mean)}" for p in (plain, falling)]
-            + [", ".join(p.name for p in on_frontier(own))]
-        )
-    table = grid(("world", "plain", "λ_s = 1/√s", "frontier"), rows, numbers=1)
     figure = book.figure(
         "worlds-frontier",
         "Regret in the bad world over that under the prior; the frontier is ringed.",
         lambda: world_figures.frontier(points),
     )
     about = (
-        "Mean regret in the bad world / averaged over the prior. On the *frontier* are agents "
-        "that no other one beats in both."
+        "On the *frontier* are agents that no other one beats both in the bad world and averaged "
+        "over the prior."
     )
-    return section(title, about, table, figure, items(_frontier_said(points)))
+    return section(title, about, figure, items(_frontier_said(points)))
 
 
 def _frontier_said(points: Sequence[Point]) -> list[str]:
     constant = [p for p in points if p.kind == "constant λ"]
     lost = [p for p in constant if beaten_by(p, [q for q in points if q.kind == "λ_s = c/√s"])]
     front = [p for p in points if p in on_frontier([q for q in points if q.testbed == p.testbed])]
-    hot = [p for p in front if p.kind == "hotter"]
+    kinds = [(name, sum(p.kind == name for p in front)) for name in KINDS]
     worst = dict(largest_regrets(points))
     least = [f"{name} ({number(worst[name])})" for name in list(worst)[:3]]
     said = [
         f"Of {len(constant)} constant weights, counted per world, {len(lost)} are beaten in both "
         "by a weight that falls, beyond the intervals.",
-        f"A higher temperature, without a bonus, is {len(hot)} of the {len(front)} points of the "
-        "frontiers: the bonus is not the only insurance.",
+        "On the frontiers are "
+        + enumeration([f"{count} {NAMES[name]}" for name, count in kinds])
+        + ".",
     ]
     if "plain" in worst:
         said.append(
-            f"The worst of all bad worlds and mirrors costs plain Thompson sampling "
-            f"{number(worst['plain'])}. It costs the least with {enumeration(least)}."
+            "The worst of all bad worlds and mirrors costs plain sampling "
+            f"{number(worst['plain'])}, and the least with {enumeration(least)}."
         )
     return said
 
@@ -136,7 +134,7 @@ def _growth(book: Book) -> str:
         (
             "superarm-",
             "On `superarm-M` it grows as e^(c·M), c =",
-            "0.131 by theory, up to powers of M",
+            "0.131 but for a power of M",
         ),
     ):
         own = [r for r in runs if r.testbed.startswith(prefix)]
@@ -175,13 +173,15 @@ def _price(book: Book) -> str:
     )
     linear = _linear_costs(book)
     said = [_linear_said(testbed, linear) for testbed in ("linear-20", "linear-40")]
+    if any(said):
+        said.append("There the law is only a ceiling.")
     figure = book.figure(
         "worlds-price",
-        "Cost per round, measured over the law's. On linear-20 and linear-40: `fglmcts`, second "
-        "half of the run, over the largest price of a rival, λ/4.",
+        "Cost per round, measured over the law's. On linear-20 and linear-40: `fglmcts`, late "
+        "rounds, over a rival's largest price, λ/4.",
         lambda: world_figures.prices([*rows, *linear]),
     )
-    return section(title, law, figure, items([s for s in said if s]))
+    return section(title, law, figure, " ".join(s for s in said if s))
 
 
 def _linear_costs(book: Book) -> list[tuple[str, float, Estimate]]:
@@ -200,13 +200,13 @@ def _linear_said(testbed: str, costs: Sequence[tuple[str, float, Estimate]]) -> 
     own = [(4 * law, rate, law) for name, law, rate in costs if name == testbed]
     if not own:
         return ""
-    seen = [f"λ = {lam:g}" for lam, rate, _ in own if rate.low > 0]
+    seen = [f"{lam:g}" for lam, rate, _ in own if rate.low > 0]
     most = max(rate.value / law for _, rate, law in own)
     if not seen:
         return f"On {testbed} no weight adds a cost per round beyond its interval."
     return (
-        f"On {testbed} a cost per round is seen at {enumeration(seen)}: at most {100 * most:.0f} % "
-        "of a rival's largest price. There the law is a ceiling and does not explain the size."
+        f"On {testbed} a cost is seen at λ = {enumeration(seen)}: at most {100 * most:.0f} % "
+        "of a rival's largest price."
     )
 
 
@@ -219,35 +219,29 @@ def _samplers(book: Book) -> str:
     if "exact-fgts" not in runs or len(runs) < 4:
         return section(title, NOT_RUN)
     exact, plain = runs["exact-fgts"], runs.get("exact-ts")
-    rows, kept, lost = [], [], []
+    rows: list[list[str]] = []
+    stay: list[str] = []
+    passing: list[str] = []
     for name, r in sorted(runs.items(), key=lambda pair: float(np.mean(pair[1].final_regret))):
-        extra = _difference(r, exact)
-        if "fg" in name and r is not exact:
-            (lost if extra.low > 0 else kept).append(f"`{name}`")
-        beside = "–" if r is exact else _told(extra)
-        rows.append([f"`{name}`", _mean(r), beside, f"{stuck(r)} of {len(r.seeds)}"])
+        if "fg" not in name and r is not plain:
+            continue
+        if r is not exact and r is not plain:
+            (stay if 2 * single(r) > len(r.seeds) else passing).append(f"`{name}`")
+        rows.append([f"`{name}`", _mean(r), f"{stuck(r)} / {single(r)}"])
     seeds, rounds = len(exact.seeds), exact.rounds
     about = (
-        f"`linear-trap-16` with prior 0.5, {rounds} rounds, {seeds} seeds, λ_s = 1/√s. The "
-        "feel-good law has two far modes, one per arm. *Locked* seeds play the worse arm in most "
-        "rounds."
+        f"`linear-trap-16`, prior 0.5, {rounds} rounds, {seeds} seeds, λ_s = 1/√s. The law has two "
+        "far modes, one per arm. *Locked* seeds play the worse arm mostly; *one arm*: a single arm "
+        "in the second half."
     )
-    header = ("agent", "regret", "beyond the exact law", "locked")
-    said = []
-    if lost:
-        said.append(
-            f"Worse than the exact law: {enumeration(lost)}. Their chains stay in one mode."
-        )
-    if kept:
-        said.append(f"Not told apart from it: {enumeration(kept)}.")
-    if plain is not None:
-        said.append(
-            f"Without a bonus the exact law locks on {stuck(plain)} of {len(plain.seeds)} seeds."
-        )
+    header = ("agent", "regret", "locked / one arm")
+    said = [f"Most seeds stay in one mode: {enumeration(stay)}."] if stay else []
+    if passing:
+        said.append(f"Not so: {enumeration(passing)}.")
     shown = [r for name, r in runs.items() if "fg" in name or r is plain]
     figure = book.figure(
         "worlds-samplers",
-        "Share of rounds with the worse arm along the run: each sampler beside the exact law.",
+        "Share of the worse arm along the run, beside the exact law.",
         lambda: world_figures.sampler_shares(shown),
     )
     return section(title, about, grid(header, rows), " ".join(said), figure)
@@ -266,9 +260,8 @@ def _scaling(book: Book) -> str:
         # The prior's strength is in the figure.
         if key[1] == 1.0 and "bad" in pair and "prior" in pair:
             cells = [_told(_difference(*pair[world])) for world in ("bad", "prior")]
-            plain = number(float(np.mean(pair["bad"][1].final_regret)))
-            rows.append([_called(key), plain, *cells])
-    header = ("linear trap", "plain, bad world", "bonus: bad world", "bonus: truth from the prior")
+            rows.append([_called(key), *cells])
+    header = ("linear trap", "bad world", "truth from the prior")
     along = _ahead(book.shelf.of(FRONTIER))
     figure = book.figure(
         "worlds-prior",
@@ -294,16 +287,12 @@ def _called(setting: Setting) -> str:
 
 def _ahead(results: Sequence[AgentResult]) -> str:
     """From which number of rounds on the bonus pays, in the bad worlds of the frontier."""
-    parts = []
-    for (testbed, *_), pair in worlds_of([r for r in results if _cool(r)], FALLING).items():
-        first = ahead_from(*pair["bad"]) if "bad" in pair else None
-        if first is not None:
-            parts.append(f"{first:,} (`{testbed}`)")
-    return (
-        f"In bad worlds the bonus is ahead for good from round {enumeration(parts)} on."
-        if parts
-        else ""
-    )
+    pairs = worlds_of([r for r in results if _cool(r)], FALLING).values()
+    rounds = [ahead_from(*pair["bad"]) for pair in pairs if "bad" in pair]
+    known = [first for first in rounds if first is not None]
+    if not known or len(known) < len(rounds):
+        return ""
+    return f"In the four bad worlds above it is ahead from round {max(known):,} on, or earlier."
 
 
 def _cool(r: AgentResult) -> bool:
@@ -324,7 +313,7 @@ def _prior_said(runs: Sequence[AgentResult]) -> str:
         return ""
     return (
         f"The prior's strength decides: with a deviation up to {max(pays):g} the bonus pays, from "
-        f"{min(costs):g} on it costs. A weak prior leaves nothing to insure against. So prior "
+        f"{min(costs):g} on it costs. So prior "
         "strength matters, as the paper's abstract says."
     )
 
@@ -373,17 +362,13 @@ def _clipped(book: Book) -> str:
 def _recommendation(book: Book) -> str:
     said = [
         "**Switch the bonus on** where the prior may be too sure of itself: a good arm would "
-        "surprise you, or a sampler misses rare draws. Leave it off where the truth is drawn as "
-        "the prior says.",
+        "surprise you, or a sampler misses rare draws.",
         "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law "
         "a rival then costs at most noise²·√T, and no horizon need be known. Set `lam = 1` and "
         "`lam_schedule = sqrt`.",
     ]
     said += _schedule_said(book)
-    said.append(
-        "**Not run**: this schedule with networks and in logistic bandits, and the bonus beside "
-        "temperatures there. These need an accelerator."
-    )
+    said.append("**Not run**: this schedule with networks and on the paper's testbeds.")
     return section("Recommendation", items(said))
 
 

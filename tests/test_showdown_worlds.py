@@ -105,16 +105,18 @@ def test_shares_of_the_worse_arm() -> None:
     np.testing.assert_allclose(shares, 0.5)
 
 
-def test_a_sampler_is_called_worse_only_beyond_its_interval() -> None:
-    study = "worlds-samplers"
-    rng = np.random.default_rng(1)
-    exact, plain = run("exact-fgts", 20.0), run("exact-ts", 60.0)
-    same = dataclasses.replace(run("jfgmalats", 20.0), final_regret=20.0 + rng.normal(size=20))
-    worse = run("fglmcts", 55.0)
-    shelf = Shelf([Kept(r, (study,)) for r in (exact, plain, same, worse)])
+def test_a_sampler_that_plays_one_arm_stays_in_a_mode() -> None:
+    """Four rounds with a gap of ½: a regret of 2 is the worse arm alone, one of 1 is both."""
+
+    def even(agent: str, regret: float) -> AgentResult:
+        made = result(agent, np.full(20, regret), testbed="linear-trap-16")
+        return dataclasses.replace(made, settings={"temperature": 1.0})
+
+    runs = [even("exact-fgts", 1.0), even("exact-ts", 2.0), even("jfgmalats", 1.0)]
+    shelf = Shelf([Kept(r, ("worlds-samplers",)) for r in (*runs, even("fglmcts", 2.0))])
     text = worlds.page(Book(shelf))
-    assert "Worse than the exact law: `fglmcts`." in text
-    assert "Not told apart from it: `jfgmalats`." in text
+    assert "Most seeds stay in one mode: `fglmcts`. Not so: `jfgmalats`." in text
+    assert [world_runs.single(r) for r in runs] == [0, 20, 0]
 
 
 def test_without_runs_nothing_is_claimed() -> None:
