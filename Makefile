@@ -17,7 +17,7 @@ help:
 	@echo "make test-all  the same with the slow tests"
 	@echo "make torture   20 minutes of kills, damage, full disks and malformed input"
 	@echo "make bench     speed beside the released package (long: see bench/README.md)"
-	@echo "make docs      renew docs/commands.md from the program"
+	@echo "make docs      the documentation site in site/, which opens without a network"
 	@echo "make lock      renew requirements.lock from pyproject.toml"
 	@echo "make clean     remove environments, caches and demo results"
 
@@ -76,6 +76,8 @@ bench: $(STAMP) $(BENCH_STAMP)
 
 docs: $(STAMP)
 	$(BIN)/python -m feelgood.cli.reference > docs/commands.md
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "The site is in site/: open site/index.html."
 
 lock:
 	$(PYTHON) -m venv .venv-lock
@@ -85,6 +87,6 @@ lock:
 		--custom-compile-command "make lock" --output-file requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) .venv-lock $(BENCH_VENV) results-demo build dist
+	rm -rf $(VENV) .venv-lock $(BENCH_VENV) results-demo build dist site
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
-	find src tests bench showdown torture -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests bench handbook showdown torture -type d -name __pycache__ -prune -exec rm -rf {} +

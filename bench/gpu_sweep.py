@@ -4,16 +4,22 @@
     python bench/gpu_sweep.py --seeds 2 --rounds 60 --draws 1   # anywhere, to try the script itself
 
 The inner steps of a round are carried out in two ways: each operation for all chains together, and
-as one program per chain (`feelgood.numerics.chain_programs`). The script
+as one program per chain (`feelgood.numerics.chain_programs`). In this order, the script
 
-1. draws with both from the same states and random numbers, and compares what they draw,
-2. times draws with 5,000 rounds behind them, for several ways to spread a program over threads,
-3. runs the whole sweep in both ways, and as programs with XLA's graphs of kernels,
-4. runs the sweep on linear-40 as programs, if there is time left.
+1. compiles draws as programs and looks for the program in the text of the compiled code,
+2. times draws with 5,000 rounds behind them in both ways,
+3. draws with both from the same states and random numbers, and compares what they draw,
+4. runs the whole sweep in both ways, and compares the regrets,
+5. compares the draws of other agents, tries several ways to spread a program over threads, runs the
+   sweep with XLA's graphs of kernels, and the sweep on linear-40 as programs.
 
-A part that fails says so, with the whole error, and the others go on. After `--budget` seconds no
-new part begins. Prints a line per result and one JSON text at the end, which also goes to the file
-given with `--out` and into the folder that the variable OUT names, if it is set.
+Where the program is not in the compiled code, of any part, there is nothing to compare: the script
+says so and ends at once, with exit status 1. Another part that fails says so, with the whole error;
+the others go on, and the exit status is 1. After `--budget` seconds no new part begins, and after
+`--limit` seconds the script ends.
+
+Prints a line per result. After every part, all results so far go to the file given with `--out` and
+into the folder that the variable OUT names, if it is set.
 """
 
 import argparse
@@ -25,6 +31,7 @@ import os
 import platform
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -41,18 +48,21 @@ from feelgood.api.running import run
 from feelgood.core.policy import Policy
 from feelgood.core.spec import Layout
 from feelgood.core.testbed import Testbed
-from feelgood.engine import device, plan
+from feelgood.engine import compiling, device, plan
 from feelgood.engine.building import build_testbed, make_variants, with_preset
 from feelgood.engine.compiling import in_own_precision
 from feelgood.engine.simulation import stack_settings
 from feelgood.numerics import chain_programs, generator, lanes
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_in
+from feelgood.targets import energy
 
 LAMBDAS = [0.01, 0.1, 0.5, 1.0]
 STEPS = 25
 ON_CPU = jax.default_backend() == "cpu"
 #: The two ways; on a CPU programs are interpreted.
 TOGETHER, APART = "together", "interpreted" if ON_CPU else "apart"
+#: What a program for Triton is called in the text of compiled code.
+CALLED = "__gpu$xla.gpu.triton"
 #: Testbed, agent and settings whose draws are compared.
 CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-20", "fglmcts", {}),
@@ -61,9 +71,26 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-THREADS = ((256, 4), (128, 4), (512, 4), (256, 8), (512, 8), (256, 2))
+THREADS = ((128, 4), (512, 4), (256, 8), (512, 8), (256, 2))
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
+
+
+class NotFusedError(RuntimeError):
+    """Steps that were to be one program are not."""
+
+
+def refuse(sentence: str) -> None:
+    """In the place of the notice that chains are stepped together after all."""
+    raise NotFusedError(sentence)
+
+
+def require_fused(steps: Any, texts: list[str]) -> int:
+    """How often the program is called in the compiled code; an error where it is not."""
+    count = sum(text.count(f'custom_call_target="{CALLED}"') for text in texts)
+    if steps == "apart" and not count:
+        raise NotFusedError(f"{CALLED} is not in the text of the compiled code")
+    return count
 
 
 @contextlib.contextmanager
@@ -74,6 +101,7 @@ def carried_out(steps: Any) -> Iterator[None]:
         return Layout(chains=chains, settings=settings, reads_all=True, unroll=5, steps=steps)
 
     with (
+        mock.patch.object(compiling, "_programs", type(compiling._programs)()),
         mock.patch.object(plan, "layout_of", layout_of),
         mock.patch.object(device, "on_accelerator", lambda: True),
         mock.patch.object(device, "memory_limit", lambda: None),
@@ -142,7 +170,10 @@ def checked(testbed: str, agent: str, settings: dict[str, Any], seeds: int, roun
     found = []
     for steps in (TOGETHER, APART):
         state = drawing.state(steps, rounds)
-        found.append(np.asarray(drawing.program(1)(drawing.policy, drawing.keys, state)))
+        args = (drawing.policy, drawing.keys, state)
+        program = drawing.program(1).lower(*args).compile()  # type: ignore[attr-defined]
+        require_fused(steps, [program.as_text()])
+        found.append(np.asarray(program(*args)))
     together, apart = found
     moved = np.abs(together - np.asarray(state.chain.theta)).max()
     return {
@@ -164,12 +195,17 @@ def timed(steps: Any, seeds: int, rounds: int, draws: int, testbed: str = "linea
     began = time.perf_counter()
     program = drawing.program(draws).lower(*args).compile()  # type: ignore[attr-defined]
     compile_s = time.perf_counter() - began
+    calls = require_fused(steps, [program.as_text()])
     best = float("inf")
     for _ in range(4):
         began = time.perf_counter()
         jax.block_until_ready(program(*args))
         best = min(best, time.perf_counter() - began)
-    return {"µs_per_step": round(1e6 * best / (draws * STEPS), 2), "compile_s": round(compile_s, 2)}
+    return {
+        "µs_per_step": round(1e6 * best / (draws * STEPS), 2),
+        "compile_s": round(compile_s, 2),
+        "programs_in_compiled_code": calls,
+    }
 
 
 def swept(steps: Any, agent: str, seeds: int, rounds: int, testbed: str = "linear-20") -> Any:
@@ -179,10 +215,12 @@ def swept(steps: Any, agent: str, seeds: int, rounds: int, testbed: str = "linea
         result = run(
             testbed, [agent], rounds=rounds, seeds=seeds, preset="paper", settings=settings
         )
+        calls = require_fused(steps, [one.as_text() for one in compiling._programs.values()])
     return {
         "agent": agent,
         "testbed": testbed,
         "steps": steps,
+        "programs_in_compiled_code": calls,
         "chains": sum(len(one.seeds) for one in result),
         "compile_s": round(result[0].compile_s, 2),
         "run_s": round(result[0].run_s, 2),
@@ -208,44 +246,59 @@ def paired(one: Any, other: Any) -> dict[str, Any]:
 
 
 class Report:
-    """What was found, part by part."""
+    """What was found, part by part; it is written after every part."""
 
-    def __init__(self, budget: float) -> None:
-        self.began, self.budget = time.perf_counter(), budget
+    def __init__(self, out: Path, budget: float, limit: float) -> None:
+        self.began, self.budget, self.failed = time.perf_counter(), budget, False
+        self.places = [out] + [Path(os.environ["OUT"]) / out.name] * ("OUT" in os.environ)
         facts = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
         self.found: dict[str, Any] = {"facts": facts | {"python": platform.python_version()}}
+        self.doing = ""
+        timer = threading.Timer(limit, self._stop, [limit])
+        timer.daemon = True
+        timer.start()
+
+    @property
+    def passed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _stop(self, limit: float) -> None:
+        """End the process in the middle of a part."""
+        self.found[self.doing] = f"not finished after {limit:.0f} s"
+        print(f"{self.doing}: {self.found[self.doing]}", flush=True)
+        self._write()
+        os._exit(1)
 
     def part(self, name: str, work: Callable[[], Any]) -> Any:
         """Do a part of the work, if there is time for it, and keep what came out."""
-        passed = time.perf_counter() - self.began
-        if passed > self.budget:
-            self.found[name] = f"not begun: {passed:.0f} s had passed"
-            print(f"{name}: {self.found[name]}", flush=True)
-            return None
+        if self.passed > self.budget:
+            return self._keep(name, f"not begun: {self.passed:.0f} s had passed")
+        self.doing = name
         try:
             out = work()
+        except NotFusedError as error:
+            self._keep(name, {"error": f"NOT FUSED: {error}"})
+            sys.exit(f"NOT FUSED, in {name}: {error}")
         except Exception:
-            self.found[name] = {"error": traceback.format_exc()}
-            print(f"{name} FAILED\n{self.found[name]['error']}", flush=True)
-            return None
-        self.found[name] = out
-        shown = {k: v for k, v in out.items() if k != "regrets"} if isinstance(out, dict) else out
-        passed = time.perf_counter() - self.began
-        print(f"[{passed:6.1f} s] {name}: {json.dumps(shown, ensure_ascii=False)}", flush=True)
+            self.failed = True
+            print(f"{name} FAILED\n{traceback.format_exc()}", flush=True)
+            return self._keep(name, {"error": traceback.format_exc()})
+        self._keep(name, out)
         return out
 
-    def write(self, out: Path) -> None:
+    def _keep(self, name: str, out: Any) -> None:
+        shown = {k: v for k, v in out.items() if k != "regrets"} if isinstance(out, dict) else out
+        self.found[name] = shown
+        print(f"[{self.passed:6.1f} s] {name}: {json.dumps(shown, ensure_ascii=False)}", flush=True)
+        self._write()
+
+    def _write(self) -> None:
         """One JSON text, without the single regrets."""
-        self.found["seconds"] = round(time.perf_counter() - self.began, 1)
-        for part in self.found.values():
-            if isinstance(part, dict):
-                part.pop("regrets", None)
-        text = json.dumps(self.found, indent=1, ensure_ascii=False) + "\n"
-        folders = [out.parent] + [Path(os.environ["OUT"])] * ("OUT" in os.environ)
-        for folder in folders:
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / out.name).write_text(text, encoding="utf-8")
-        print(text)
+        found = self.found | {"seconds": round(self.passed, 1)}
+        text = json.dumps(found, indent=1, ensure_ascii=False) + "\n"
+        for place in self.places:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
 
 
 def with_graphs(options: argparse.Namespace) -> Any:
@@ -254,49 +307,73 @@ def with_graphs(options: argparse.Namespace) -> Any:
     command = [sys.executable, __file__, "--only-sweep", "--seeds", str(options.seeds)]
     command += ["--rounds", str(options.rounds)]
     done = subprocess.run(
-        command, env=os.environ | {"XLA_FLAGS": flags}, capture_output=True, text=True, check=False
+        command,
+        env=os.environ | {"XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     if done.returncode:
         raise RuntimeError(done.stderr[-6000:])
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def main() -> None:
-    """Compare, time and run."""
+def parse() -> argparse.Namespace:
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0] if __doc__ else None)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=10_000)
     parser.add_argument("--draws", type=int, default=40, help="draws that are timed at once")
-    parser.add_argument("--budget", type=float, default=100.0, help="seconds to begin a part in")
+    parser.add_argument("--budget", type=float, default=150.0, help="seconds to begin a part in")
+    parser.add_argument("--limit", type=float, default=225.0, help="seconds until it ends anyway")
     parser.add_argument("--only-sweep", action="store_true", help="one sweep as programs, as JSON")
     parser.add_argument("--out", type=Path, default=Path("bench/results/gpu-sweep.json"))
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def compare(options: argparse.Namespace) -> bool:
+    """All parts, the most telling first; whether all that were begun went well."""
     seeds, rounds, half = options.seeds, options.rounds, options.rounds // 2
-    if options.only_sweep:
-        print(json.dumps(swept(APART, "fglmcts", seeds, rounds)))
-        return
-    report = Report(options.budget)
-    for k, (bed, agent, settings) in enumerate(CHECKED):
+    report = Report(options.out, options.budget, options.limit)
+
+    def check(k: int) -> None:
+        bed, agent, settings = CHECKED[k]
         few = min(seeds, 25), min(half, 1500)
         report.part(f"check {k}", functools.partial(checked, bed, agent, settings, *few))
+
+    report.part("draws apart", lambda: timed(APART, seeds, half, options.draws))
+    report.part("draws together", lambda: timed(TOGETHER, seeds, half, options.draws))
+    check(0)
     fused = report.part("sweep apart", lambda: swept(APART, "fglmcts", seeds, rounds))
     plain = report.part("sweep together", lambda: swept(TOGETHER, "fglmcts", seeds, rounds))
     if fused and plain:
         report.part("apart - together", lambda: paired(fused, plain))
+    for k in range(1, len(CHECKED)):
+        check(k)
     for tile, warps in THREADS:
         with spread_over(tile, warps):
             report.part(
                 f"draws apart, tile {tile}, {warps} warps",
                 lambda: timed(APART, seeds, half, options.draws),
             )
-    report.part("draws together", lambda: timed(TOGETHER, seeds, half, options.draws))
     report.part("sweep apart, graphs", lambda: with_graphs(options))
     report.part("sweep 40", lambda: swept(APART, "fglmcts", seeds, rounds, "linear-40"))
     for name, count in (("few", max(8, half // 50)), ("all", rounds)):
         work = functools.partial(timed, APART, seeds, count, options.draws)
         report.part(f"draws apart, {name} rounds", work)
-    report.write(options.out)
+    return not report.failed
+
+
+def main() -> int:
+    """Compare, time and run."""
+    options = parse()
+    with mock.patch.object(energy, "print_notice_once", refuse):
+        if options.only_sweep:
+            print(json.dumps(swept(APART, "fglmcts", options.seeds, options.rounds)))
+            return 0
+        return 0 if compare(options) else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
     python bench/latency.py                      # ours and a plain LinTS in NumPy
     python bench/latency.py --peer-python P      # with pymab and Vowpal Wabbit, of another Python
+    python bench/latency.py --parts service,long # examples/service.py under load; a million rounds
 
 5 arms, contexts of 20 features. Every contender is a process of its own, pinned to the same core;
 they take short turns, so that a machine that is slow for a while is slow for all of them. Figures
@@ -9,6 +10,7 @@ are percentiles over all turns. What is timed is in bench/README.md.
 """
 
 import argparse
+import datetime
 import json
 import os
 import platform
@@ -22,10 +24,15 @@ from typing import Any
 
 import numpy as np
 
+import live_load
+
 HERE = Path(__file__).resolve().parent
 ARMS, FEATURES, WARM_UP = 5, 20, 300
 #: Ours are named as `feelgood list` does; the others run in the Python of the peers or in ours.
 OURS, PLAIN, PEERS = ("lints", "lints-told", "lmcts"), ("numpy-lints",), ("pymab", "vw")
+#: Agents of the long part, and of how many rounds they play a share. One that keeps a history takes
+#: longer with every reward, so it plays few.
+LONG = {"lints": 1, "lmcts": 1, "lmcts bernoulli": 250}
 #: As the plain one and pymab, this one is told the noise and the prior.
 TOLD = {"noise": 1.0, "prior": 1.0}
 Act = Callable[[np.ndarray], tuple[Any, int]]
@@ -181,18 +188,8 @@ class Contender:
         return {key: round(float(np.percentile(v, p)), 2) for key, (v, p) in kinds.items()}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--rounds", type=int, default=300, help="of a turn")
-    parser.add_argument("--turns", type=int, default=30)
-    parser.add_argument("--core", type=int, default=(os.cpu_count() or 1) - 1)
-    parser.add_argument("--peer-python", default=str(HERE / ".venv" / "bin" / "python"))
-    parser.add_argument("--results", type=Path, default=HERE / "results" / "latency.json")
-    asked = parser.parse_args()
-    if asked.one:
-        play(asked.one)
-        return
+def raced(asked: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Every contender's percentiles, and how long it takes beside the first peer."""
     peers = PEERS if Path(asked.peer_python).exists() else ()
     pythons = dict.fromkeys((*OURS, *PLAIN), sys.executable) | dict.fromkeys(
         peers, asked.peer_python
@@ -202,22 +199,106 @@ def main() -> None:
         for one in playing.values():
             one.turn(asked.rounds)
     # Slow spells hit all in turn: the ratio of two medians of one turn hardly feels them.
-    last = playing[(peers or PLAIN)[0]].turn_medians
+    other = (peers or PLAIN)[0]
+    last = playing[other].turn_medians
     ratios = {
         name: statistics.median(a / b for a, b in zip(one.turn_medians, last, strict=True))
         for name, one in playing.items()
     }
-    rows = {
-        name: {**one.end(), f"times {(peers or PLAIN)[0]}": round(ratios[name], 3)}
-        for name, one in playing.items()
+    rows = {}
+    for name, one in playing.items():
+        row = one.end()
+        tail = round(row["p99"] / row["p50"], 2)
+        rows[name] = {**row, "p99/p50": tail, f"times {other}": round(ratios[name], 3)}
+    return rows
+
+
+def loaded(asked: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """The service under load, with both ways to write its journal, on two cores."""
+    cores = sorted({asked.core, max(asked.core - 1, 0)})
+    return {
+        fsync: live_load.served(fsync, asked.clients, asked.seconds, cores)
+        for fsync in ("always", "batched")
     }
-    print(f"{'µs, one core':<14}" + "".join(f"{key:>14}" for key in next(iter(rows.values()))))
+
+
+def lasting(asked: argparse.Namespace) -> dict[str, Any]:
+    """Very many rounds, each agent in a process of its own on one core."""
+    out = {}
+    for name, share in LONG.items():
+        rounds = str(asked.long // share)
+        command = [sys.executable, __file__, "--one-long", name, "--long", rounds]
+        if sys.platform == "linux":
+            command = ["taskset", "-c", str(asked.core), *command]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        out[name] = json.loads(done.stdout)
+    return out
+
+
+def print_table(corner: str, rows: dict[str, dict[str, Any]]) -> None:
+    """Rows of numbers; what is no number is left out."""
+    first = next(iter(rows.values()))
+    columns = [key for key, value in first.items() if isinstance(value, int | float)]
+    widths = [max(len(key) + 2, 10) for key in columns]
+    head = "".join(f"{key:>{n}}" for key, n in zip(columns, widths, strict=True))
+    print(f"{corner:<18}{head}")
     for name, row in rows.items():
-        print(f"{name:<14}" + "".join(f"{value:>14.2f}" for value in row.values()))
-    asked.results.parent.mkdir(exist_ok=True)
-    machine = {"processor": platform.processor(), "python": platform.python_version()}
-    text = json.dumps({"machine": machine, "microseconds": rows}, indent=1)
-    asked.results.write_text(text + "\n")
+        numbers = (f"{row[key]:>{n}.10g}" for key, n in zip(columns, widths, strict=True))
+        print(f"{name:<18}{''.join(numbers)}")
+
+
+#: The parts of a benchmark, with the corner of each table.
+RUNS = {
+    "microseconds": ("µs, one core", raced),
+    "service": ("2 cores, fsync", loaded),
+    "long": ("one core, µs", lasting),
+}
+
+
+def facts() -> dict[str, Any]:
+    """Of the machine, and how busy it was."""
+    cpu = Path("/proc/cpuinfo")
+    lines = cpu.read_text().splitlines() if cpu.exists() else []
+    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": models[0] if models else platform.processor(),
+        "cores": os.cpu_count(),
+        "load before": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--one-long", help=argparse.SUPPRESS)
+    parser.add_argument("--parts", default="microseconds", help=f"some of {','.join(RUNS)}")
+    parser.add_argument("--rounds", type=int, default=300, help="of a turn")
+    parser.add_argument("--turns", type=int, default=30)
+    parser.add_argument("--clients", type=int, default=32, help="of the service")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of load")
+    parser.add_argument("--long", type=int, default=1_000_000, help="rounds of the long part")
+    parser.add_argument("--core", type=int, default=(os.cpu_count() or 1) - 1)
+    parser.add_argument("--peer-python", default=str(HERE / ".venv" / "bin" / "python"))
+    parser.add_argument("--results", type=Path, default=HERE / "results" / "latency.json")
+    asked = parser.parse_args()
+    if asked.one_long:
+        agent, _, rewards = asked.one_long.partition(" ")
+        told = live_load.long_run(agent, asked.long, ARMS, FEATURES, rewards or "squared")
+        print(json.dumps(told))
+    elif asked.one:
+        play(asked.one)
+    else:
+        asked.results.parent.mkdir(exist_ok=True)
+        known = json.loads(asked.results.read_text()) if asked.results.exists() else {}
+        for part in asked.parts.split(","):
+            corner, run = RUNS[part]
+            before = facts()
+            rows = run(asked)
+            print_table(corner, rows)
+            known[part] = {"machine": before, "rows": rows}
+            asked.results.write_text(json.dumps(known, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ class Row:
     agent: str
     cousin: str
     testbed: str
+    #: Rounds and seeds; None: those of the command line.
+    size: tuple[int, int] | None = None
 
 
 _CLOSED = ("greedy", "squarecb", "oful", "lints-inflated", "ensemble++")
@@ -40,6 +42,10 @@ ROWS = (
     *(
         Row(agent, "lmcts", speed.LOGISTIC)
         for agent in ("greedy", "squarecb", "laplace-ts", "pg-ts", "vits", "evill")
+    ),
+    *(
+        Row(agent, "neural-lmcts", "mushroom", (300, 1))
+        for agent in ("neural-ensemble", "neural-bootstrap")
     ),
 )
 
@@ -55,6 +61,7 @@ def timed(agent: str, testbed: str, rounds: int, seeds: int) -> float:
 
 def measure(row: Row, rounds: int, seeds: int, repeats: int) -> dict[str, Any]:
     """Seconds of both sides, which take turns."""
+    rounds, seeds = row.size or (rounds, seeds)
     sides = {"agent": row.agent, "cousin": row.cousin}
     seconds: dict[str, list[float]] = {side: [] for side in sides}
     for turn in range(repeats + 1):
@@ -67,6 +74,8 @@ def measure(row: Row, rounds: int, seeds: int, repeats: int) -> dict[str, Any]:
         "agent": row.agent,
         "cousin": row.cousin,
         "testbed": row.testbed,
+        "rounds": rounds,
+        "seeds": seeds,
         "agent_s": best["agent"],
         "cousin_s": best["cousin"],
         "ratio": best["agent"] / best["cousin"],
@@ -90,8 +99,8 @@ def main() -> int:
             entry = measure(row, args.rounds, args.seeds, args.repeats)
             entries.append(entry)
             print(
-                f"{entry['testbed']:12} {entry['agent']:15} {entry['agent_s']:8.3f} s   "
-                f"{entry['cousin']:6} {entry['cousin_s']:8.3f} s   {entry['ratio']:6.2f}"
+                f"{entry['testbed']:12} {entry['agent']:16} {entry['agent_s']:8.3f} s   "
+                f"{entry['cousin']:12} {entry['cousin_s']:8.3f} s   {entry['ratio']:6.2f}"
                 + ("" if entry["ratio"] <= LIMIT else f"   above {LIMIT:g}"),
                 flush=True,
             )
@@ -99,8 +108,6 @@ def main() -> int:
     told = {
         "date": datetime.date.today().isoformat(),
         "machine": machine | {"jax": version("jax")},
-        "rounds": args.rounds,
-        "seeds": args.seeds,
         "repeats": args.repeats,
         "rows": entries,
     }

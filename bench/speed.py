@@ -36,7 +36,7 @@ class Row:
 
     label: str
     agent: str
-    settings: tuple[str, ...]  # NAME=VALUE, passed on as --set AGENT.NAME=VALUE
+    settings: tuple[str, ...]  # NAME=VALUE
     peer: str
     testbed: str = TESTBED
 
@@ -106,8 +106,14 @@ class Peer:
     """The released package: runs it, and remembers what was run."""
 
     def __init__(
-        self, seed: int, repeats: int, reuse: dict[str, list[PeerRun]], torch: str | None
+        self,
+        python: Path,
+        seed: int,
+        repeats: int,
+        reuse: dict[str, list[PeerRun]],
+        torch: str | None,
     ) -> None:
+        self.python = python
         self.seed = seed
         self.repeats = repeats
         self.runs: dict[str, list[PeerRun]] = {}
@@ -123,7 +129,7 @@ class Peer:
         options = ["--agent", agent, "--dim", DIM, "--rounds", rounds, "--seed", self.seed]
         seconds: list[float] = []
         while len(seconds) < self.repeats and sum(seconds) < REPEAT_BUDGET:
-            printed = json.loads(call([PEER_PYTHON, HERE / "peer.py", *options]))
+            printed = json.loads(call([self.python, HERE / "peer.py", *options]))
             seconds.append(printed["seconds"])
         self.torch = printed["torch"]
         return self._keep(
@@ -161,22 +167,18 @@ def call(command: Iterable[object], **variables: str) -> str:
 
 
 def ours(row: Row, rounds: int, seeds: int, preset: str, repeats: int) -> dict[str, Any]:
-    """Our result for one row: shortest compile_s and run_s, and one final regret per seed."""
-    command = [Path(sys.executable).with_name("feelgood"), "run", row.testbed, row.agent]
-    options = ["--rounds", rounds, "--seeds", seeds, "--json", "-"]
-    if preset:
-        options += ["--preset", preset]
+    """Our result for one row: seconds to compile and to run, and one final regret per seed."""
+    command = [sys.executable, HERE / "ours.py", row.testbed, row.agent]
+    options = ["--rounds", rounds, "--seeds", seeds, "--preset", preset, "--repeats", repeats]
     for setting in row.settings:
-        options += ["--set", f"{row.agent}.{setting}"]
+        options += ["--set", setting]
     # Without JAX's cache on disk the compile time is that of a first run.
-    results = [
-        json.loads(call([*command, *options], JAX_ENABLE_COMPILATION_CACHE="false"))["results"][0]
-        for _ in range(repeats)
-    ]
+    found = json.loads(call([*command, *options], JAX_ENABLE_COMPILATION_CACHE="false"))
     return {
-        "final_regret": results[0]["final_regret"],
-        "compile_s": min(result["compile_s"] for result in results),
-        "run_s": min(result["run_s"] for result in results),
+        "final_regret": found["final_regret"],
+        "compile_s": found["compile_s"],
+        "seconds_each": found["seconds_each"],
+        "run_s": min(found["seconds_each"]),
     }
 
 
@@ -198,6 +200,7 @@ def line(row: Row, peer: PeerTime, our: dict[str, Any], seeds: int) -> dict[str,
         "peer_regret_rounds": peer.longest.rounds,
         "peer_seconds_all_seeds": theirs,
         "our_run_s": our["run_s"],
+        "our_run_s_each": our["seconds_each"],
         "our_compile_s": our["compile_s"],
         "ratio_run": theirs / our["run_s"],
         "ratio_with_compile": theirs / (our["run_s"] + our["compile_s"]),
@@ -317,6 +320,13 @@ def parse() -> argparse.Namespace:
         help="a peer run expected to take longer is extrapolated (default 60)",
     )
     parser.add_argument("--peer-seed", type=int, default=0)
+    parser.add_argument(
+        "--peer-python",
+        type=Path,
+        default=PEER_PYTHON,
+        metavar="FILE",
+        help="of the environment with the released package",
+    )
     parser.add_argument("--out", type=Path, default=HERE / "results" / "speed.json")
     args = parser.parse_args()
     if min(args.rounds, args.seeds, args.repeats) < 1:
@@ -359,10 +369,10 @@ def main() -> None:
     args = parse()
     rows = choose(args.agents)
     reuse, torch = read_runs(args.peer_cache) if args.peer_cache else ({}, None)
-    if not PEER_PYTHON.exists() and not reuse:
+    if not args.peer_python.exists() and not reuse:
         raise SystemExit("The peer's environment is missing: run `make bench`.")
     core = pin()
-    peer = Peer(args.peer_seed, args.repeats, reuse, torch)
+    peer = Peer(args.peer_python.absolute(), args.peer_seed, args.repeats, reuse, torch)
     entries: list[dict[str, Any]] = []
     failed: dict[str, str] = {}
     for row in rows:

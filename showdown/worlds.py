@@ -376,13 +376,13 @@ def _recommendation(book: Book) -> str:
         "surprise you, or a sampler misses rare draws. Leave it off where the truth is drawn as "
         "the prior says.",
         "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law "
-        "a rival then costs at most noise²·√T, and no horizon need be known. This is the default "
-        "of `fg…` and `sfg…` agents.",
+        "a rival then costs at most noise²·√T, and no horizon need be known. Set `lam = 1` and "
+        "`lam_schedule = sqrt`.",
     ]
     said += _schedule_said(book)
     said.append(
-        "**Not run**: networks, logistic bandits and temperatures beside the schedule, which need "
-        "an accelerator."
+        "**Not run**: this schedule with networks and in logistic bandits, and the bonus beside "
+        "temperatures there. These need an accelerator."
     )
     return section("Recommendation", items(said))
 

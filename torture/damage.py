@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from feelgood import __version__
 from torture.arena import (
     Attack,
     Done,
@@ -80,7 +81,11 @@ def _foreign_npz(path: Path) -> None:
 
 def _other_version(content: bytes, luck: random.Random) -> bytes:
     """Wherever a version stands in text, it is a later one."""
-    for old, new in ((b'-store": 1', b'-store": 99'), (b"0.1.0", b"9.9.9"), (b"[0", b"[9")):
+    for old, new in (
+        (b'-store": 1', b'-store": 99'),
+        (__version__.encode(), b"9.9.9"),
+        (b"[0", b"[9"),
+    ):
         if old in content:
             return content.replace(old, new, 1)
     return content + b"\n9"

@@ -13,7 +13,7 @@ from feelgood.core.flags import compile_small_loops_whole
 
 compile_small_loops_whole()
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 #: The module of each public name: lines such as `from feelgood.api.running import run as run`.
 with open(f"{__file__.removesuffix('.py')}.pyi", encoding="utf-8") as _lines:

@@ -1,5 +1,7 @@
 """The public names. To add one, add a line here; `__init__.py` reads this file."""
 
+from feelgood.api.challenge_entries import check_entry as check_entry
+from feelgood.api.challenge_entries import save_entry as save_entry
 from feelgood.api.challenges import challenge as challenge
 from feelgood.api.checking import check_agent as check_agent
 from feelgood.api.checking import check_testbed as check_testbed

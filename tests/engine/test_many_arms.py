@@ -15,7 +15,7 @@ from feelgood.engine.environment import environment
 from feelgood.engine.simulation import simulate
 from feelgood.engine.tally import Tally
 from feelgood.numerics import lanes
-from feelgood.targets.sums import update_factor, update_inverse_root
+from feelgood.targets.sums import Stats, update_factor, update_inverse_root
 from feelgood.testbeds import Linear, Logistic
 
 
@@ -91,6 +91,32 @@ def test_what_is_summed_and_what_is_written_out_are_the_same(
     monkeypatch.setattr(lanes, "WRITTEN_OUT_TERMS", 5)
     for before, after in zip(close, everything()[1], strict=True):
         np.testing.assert_allclose(before, after, rtol=1e-5, atol=1e-6)
+
+
+def test_one_chain_alone_learns_as_one_of_many() -> None:
+    """It changes the played block where it is, and no other; up to rounding."""
+    rng = np.random.default_rng(1)
+    factor = jnp.asarray(rng.standard_normal((4, 3, 5, 1)), jnp.float32)
+    factor = 0.1 * factor + jnp.eye(4, 3)[:, :, None, None]
+    x, reward = (jnp.asarray(rng.standard_normal((n, 1)), jnp.float32) for n in (3, 1))
+    sums = Stats(factor[:3] ** 2, factor[3] ** 2)
+
+    @jax.jit
+    def learn(hot: jax.Array, *given: Any) -> Any:
+        factor, x, reward, sums = given
+        both = update_factor(factor, x, hot, reward), update_inverse_root(factor[:3], x, hot)
+        return both, sums.add(x, hot, reward[0])
+
+    for arm in range(5):
+        hot = lanes.one_hot(jnp.asarray([arm]), 5)
+        many = learn(hot, factor, x, reward, sums)
+        alone = jax.tree.map(lambda leaf: leaf[..., 0], (hot, factor, x, reward, sums))
+        one = learn(*alone)
+        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(many), strict=True):
+            np.testing.assert_allclose(a, b[..., 0], rtol=1e-6, atol=1e-7)
+        others = np.arange(5) != arm
+        assert np.array_equal(one[1].gram[:, :, others], sums.gram[:, :, others, 0])
+        assert not np.array_equal(one[1].gram, sums.gram[..., 0])
 
 
 def test_arms_are_counted_by_chain() -> None:

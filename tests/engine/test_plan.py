@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import pytest
@@ -25,9 +26,15 @@ from feelgood.testbeds import Linear
 TINY = Linear(parameters=6, arms=3)
 
 
-def plan_of(policy: Policy, settings: int = 1, seeds: int = 4, rounds: int = 5000) -> Plan:
+def plan_of(
+    policy: Policy,
+    settings: int = 1,
+    seeds: int = 4,
+    rounds: int = 5000,
+    notify: Callable[[str], None] = lambda sentence: None,
+) -> Plan:
     sizes = {"settings": settings, "seeds": seeds, "rounds": rounds, "workers": 2}
-    return make_plan(policy, TINY, **sizes, notify=lambda sentence: None)  # type: ignore[arg-type]
+    return make_plan(policy, TINY, **sizes, notify=notify)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +105,20 @@ def test_where_chains_have_programs_stores_need_not_grow(monkeypatch: pytest.Mon
     assert plan.repeats_draws and not plan.one_program
     monkeypatch.undo()
     assert plan_of(AGENTS["fglmcts"].build()).one_program and not device.has_programs()
+
+
+@pytest.mark.parametrize(("name", "told"), [("fglmcts", True), ("jfgmalats", False)])
+def test_a_version_of_jax_without_programs_is_told(
+    name: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "on_nvidia", lambda: True)
+    monkeypatch.setattr(device, "memory_limit", lambda: None)
+    monkeypatch.setattr(device, "has_programs", lambda: False)
+    sentences: list[str] = []
+    plan = plan_of(AGENTS[name].build(), settings=2, seeds=4, notify=sentences.append)
+    assert plan.spec.layout.steps == "together"
+    assert ["no Triton in Pallas" in sentence for sentence in sentences] == [True] * told
 
 
 @pytest.mark.parametrize(

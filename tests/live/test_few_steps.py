@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -119,3 +120,30 @@ def test_a_snapshot_has_memory_of_its_own() -> None:
     changed = {n for n in before if n.startswith("state/")}
     drawn = {n for n in changed if not np.array_equal(before[n], after[n])}
     assert len(drawn) == 1  # its own draws of θ, and nothing that was learned
+
+
+def test_no_request_compiles_anything() -> None:
+    """All was compiled when the bandit was made, but for rare calls such as `save`."""
+    compiled: list[str] = []
+
+    def listen(event: str, duration_secs: float, **_: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(event)
+
+    bandit = made()
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        for i in range(70):  # more rounds than there are random numbers drawn ahead
+            decision = bandit.act(X[i % 60])
+            bandit.update(decision.id, R[i % 60])
+        several = bandit.act(X[:3], mask=["a", "c"])
+        bandit.update([d.id for d in several], R[:3], 2.0)
+        bandit.learn(X[:2], ["a", "b"], R[:2])
+        assert bandit.pmf(X[0]) is not None and several[0].probability is not None
+        bandit.remove_arm("b")
+        bandit.expire(bandit.act(X[0]).id)
+        assert not compiled
+        jax.jit(lambda x: x + 1.25)(R)
+        assert compiled  # it is heard
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)

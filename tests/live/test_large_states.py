@@ -29,13 +29,10 @@ def played(bandit: feelgood.Bandit) -> list[Any]:
     return [(d.arm, None if d.pmf is None else d.pmf.tolist()) for d in out]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "agent",
-    ["laplace-ts"]
-    + [
-        pytest.param(name, marks=pytest.mark.slow)
-        for name in ("lmcts", "fglmcts", "svrglmcts", "greedy", "neural-lmcts", "neural-ts")
-    ],
+    ["lints", "laplace-ts", "lmcts", "fglmcts", "svrglmcts", "greedy", "neural-lmcts", "neural-ts"],
 )
 def test_a_large_state_plays_as_a_small_one(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every leaf is taken for a large one, arms, laws, copies and files are the same."""
@@ -56,7 +53,7 @@ def test_a_large_state_plays_as_a_small_one(agent: str, monkeypatch: pytest.Monk
 
 def test_a_failure_that_takes_the_state_with_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(state_words, "MOST_WORDS", 8)
-    bandit = made("laplace-ts")
+    bandit = made("lints")
     real = bandit._state.player.programs.learn
 
     def failing(*arguments: Any) -> Any:

@@ -142,7 +142,8 @@ def test_a_kill_between_journal_and_log_leaves_no_gap(tmp_path: Path, kind: str)
     assert events.table["weight"].to_pylist()[: 1 + len(paid)] == [1.0] + [2.0] * len(paid)
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(15, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kills", [15])
 def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, kills: int) -> None:
     folder, log, rng = tmp_path / "journal", tmp_path / "log.arrow", random.Random(4)
     feelgood.Bandit("lints", ["a", "b"], 2, journal=folder, log=log).close()
@@ -160,6 +161,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path, kills: int) 
     assert len(rewarded) >= kills and len(have) == version  # the log has what was learned
 
 
+@pytest.mark.slow
 def test_commands_read_what_a_live_bandit_wrote(command: Command, tmp_path: Path) -> None:
     with made(tmp_path, "epsgreedy", settings={"epsilon": 0.5}) as bandit:
         for x in X:

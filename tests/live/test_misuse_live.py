@@ -167,6 +167,8 @@ def test_one_sentence_and_nothing_changes(bandit: feelgood.Bandit, name: str) ->
 MAKING: dict[str, dict[str, Any]] = {
     "an unknown agent": {"agent": "lintz"},
     "no name of an agent": {"agent": 3},
+    "an agent that must be told what rewards there may be": {"agent": "exact-ts"},
+    "another one of those": {"agent": "exact-fgts"},
     "an unknown setting": {"settings": {"nose": 1.0}},
     "a bad setting": {"settings": {"noise": -1.0}},
     "one arm": {"arms": ["a"]},

@@ -24,7 +24,9 @@ def numbers(*shape: int) -> jax.Array:
 def moved(x: Any, y: Any) -> Any:
     """What only moves numbers about."""
     both = jnp.stack([x, y.T], axis=1)
-    return both.reshape(4, 3)[1:, ::2], jnp.concatenate([x, y.T]), both[:, 0, 1], x[..., None]
+    parts = lax.unstack(both), lax.unstack(both, axis=1), list(both), lax.unstack(x[0])
+    moved = both.reshape(4, 3)[1:, ::2], jnp.concatenate([x, y.T]), both[:, 0, 1], x[..., None]
+    return moved, parts
 
 
 def calculated(x: Any, y: Any) -> Any:
@@ -116,6 +118,7 @@ def test_tiles_are_read_added_up_and_summed(start: int) -> None:
         (lambda x, few: jnp.sum(tile_of(x, few).reshape(2, 2, -1)), "takes another shape"),
         (lambda x, few: jnp.sum(tile_of(x, few)[:, 1:]), "part of a tile"),
         (lambda x, few: jnp.sum(tile_of(x, few).T), "takes another place"),
+        (lambda x, few: lax.unstack(tile_of(x, few), axis=1)[3], "tile taken apart"),
         (lambda x, few: tile_of(x, few) + np.arange(1.0 * TILE), "small constant"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -659,8 +659,8 @@ MUTANTS = (
         "an ensemble that learns as if it had no priors",
         NeuralEnsemble,
         "made_to_see",
-        "self.prior_scale * jax.vmap(fixed)(state.extra.own)",
-        "0.0 * jax.vmap(fixed)(state.extra.own)",
+        "self.prior_scale * self.of_each_member",
+        "0.0 * self.of_each_member",
         ((ensemble_checks, "2"),),
     ),
     Mutant(
@@ -690,7 +690,7 @@ MUTANTS = (
     Mutant(
         "resampled rewards that count once in the loss",
         MembersPolicy,
-        "gradient",
+        "_gradient_of_one",
         "weight * slope * batch.counts",
         "slope * batch.counts",
         ((bootstrap_checks, "double-or-nothing"), (bootstrap_checks, "poisson")),
@@ -706,7 +706,7 @@ MUTANTS = (
     Mutant(
         "gradients of members as long as they are",
         MembersPolicy,
-        "learn",
+        "_descend",
         "self.clip / jnp.maximum(length, self.clip)",
         "1.0",
         ((playing_checks, "neural-ensemble"), (playing_checks, "neural-bootstrap")),

@@ -67,7 +67,13 @@ class _Kernel(NamedTuple):
 
 def find_kernel(name: str) -> _Kernel:
     """The BlackJAX kernel of this name, or a sentence that says why there is none."""
-    import blackjax
+    try:
+        import blackjax
+    except ModuleNotFoundError:
+        raise FeelgoodError(
+            f"'{_PREFIX}{name}' needs the package blackjax, which is not installed: "
+            "pip install 'feelgood[blackjax]'."
+        ) from None
 
     found = getattr(blackjax, name, None)
     usable = [n for n in dir(blackjax) if hasattr(getattr(blackjax, n), "build_kernel")]

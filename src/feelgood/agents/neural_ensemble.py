@@ -1,6 +1,5 @@
 """An ensemble of networks with randomised priors."""
 
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -44,7 +43,7 @@ class NeuralEnsemble(MembersPolicy):
         def fixed(theta: Float[Array, " parameters"]) -> Float[Array, " rows"]:
             return network.forward(network.split(theta), batch.contexts, onehot)[0][:, 0]
 
-        offsets = self.prior_scale * jax.vmap(fixed)(state.extra.own)
+        offsets = self.prior_scale * self.of_each_member(state.spec, fixed, state.extra.own)
         return offsets, jnp.ones_like(offsets)
 
     def member_scores(

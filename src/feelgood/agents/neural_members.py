@@ -1,12 +1,14 @@
 """Several networks, of which one drawn anew in every round plays: ensembles and bootstraps."""
 
+import functools
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int, Key, UInt32
+from jaxtyping import Array, Float, Int, Key, Shaped, UInt32
 
 from feelgood.agents.neural import TrainedPolicy, TrainedState, maybe
 from feelgood.core.policy import Hints, Needs
@@ -57,6 +59,18 @@ class MembersPolicy(TrainedPolicy):
     ) -> tuple[Float[Array, "members rows"], Float[Array, "members rows"]]:
         """What is added to each member's f, and how much the rows of a batch count for it."""
 
+    def of_each_member(
+        self, spec: Spec, function: Callable[..., Array], *own: Shaped[Array, "members ..."]
+    ) -> Shaped[Array, "members ..."]:
+        """The function of what each member has.
+
+        One member after the other on a processor, where the products of one network are faster than
+        those of all together.
+        """
+        if spec.layout.reads_all:
+            return jax.vmap(function)(*own)
+        return lax.map(lambda one: function(*one), own)
+
     def own(self, key: AnyKey, network: Network) -> Any:
         """What tells the members apart besides where they start."""
         del key, network
@@ -95,37 +109,67 @@ class MembersPolicy(TrainedPolicy):
         self, state: TrainedState, batch: Batch, theta: Float[Array, "members parameters"]
     ) -> Float[Array, "members parameters"]:
         """∇ Σ w ℓ(f + offset, r) over the rows of a batch, of every member."""
-        network, likelihood = self.network(state.spec), loss_for(self.likelihood, state.spec)
-        onehot = lanes.one_hot(batch.arms, state.spec.arms).T
-
-        def one(theta: _Vector, offset: Array, weight: Array) -> _Vector:
-            weights = network.split(theta)
-            scores, tape = network.forward(weights, batch.contexts, onehot)
-            slope = loss_slope(likelihood, scores[:, 0] + offset, batch.rewards)
-            return network.backward(weights, tape, (weight * slope * batch.counts)[:, None])
-
+        one = functools.partial(self._gradient_of_one, state.spec, batch)
         return jax.vmap(one)(theta, *self.made_to_see(state, batch))
+
+    def _gradient_of_one(
+        self,
+        spec: Spec,
+        batch: Batch,
+        theta: _Vector,
+        offset: Float[Array, " rows"],
+        weight: Float[Array, " rows"],
+    ) -> _Vector:
+        network, likelihood = self.network(spec), loss_for(self.likelihood, spec)
+        weights, onehot = network.split(theta), lanes.one_hot(batch.arms, spec.arms).T
+        scores, tape = network.forward(weights, batch.contexts, onehot)
+        slope = loss_slope(likelihood, scores[:, 0] + offset, batch.rewards)
+        return network.backward(weights, tape, (weight * slope * batch.counts)[:, None])
 
     def learn(self, key: AnyKey, state: TrainedState) -> TrainedState:
         """All steps of one learning, of all members."""
         replay = state.replay
         batches = self.batches(key, replay, self.updates)
-        size = self.batch if self.batch else jnp.maximum(replay.filled, 1)
-        decay = self.weight_decay(state) / (replay.filled + 1.0)
+        descend = functools.partial(self._descend, state)
+        if batches is None:
+
+            def whole(i: Int[Array, ""], theta: Array) -> Array:
+                del i
+                return replay.total(lambda rows, v: self.gradient(state, rows, v), theta)
+
+            theta = descend(state.theta, whole)
+        else:
+
+            def one(theta: _Vector, offset: Array, weight: Array) -> _Vector:
+                def part(i: Int[Array, ""], theta: _Vector) -> _Vector:
+                    own = tree_slice((batches, offset, weight), i * self.batch, self.batch)
+                    batch, offsets, weights = own
+                    return self._gradient_of_one(state.spec, batch, theta, offsets, weights)
+
+                return descend(theta, part)
+
+            every = (state.theta, *self.made_to_see(state, batches))
+            theta = self.of_each_member(state.spec, one, *every)
+        return TrainedState(replay, theta, state.extra, state.spec)
+
+    def _descend(
+        self,
+        state: TrainedState,
+        theta: Float[Array, "*members parameters"],
+        gradient: Callable[[Int[Array, ""], Array], Array],
+    ) -> Float[Array, "*members parameters"]:
+        """Steps along the gradient of the mean loss, shortened, and of the weight decay."""
+        filled = state.replay.filled
+        size = self.batch if self.batch else jnp.maximum(filled, 1)
+        decay = self.weight_decay(state) / (filled + 1.0)
 
         def step(i: Int[Array, ""], theta: Array) -> Array:
-            if batches is None:
-                gradient = replay.total(lambda rows, v: self.gradient(state, rows, v), theta)
-            else:
-                batch = tree_slice(batches, i * self.batch, self.batch)
-                gradient = self.gradient(state, batch, theta)
-            mean = gradient / size
-            length = jnp.sqrt(jnp.sum(mean**2, axis=1, keepdims=True))
+            mean = gradient(i, theta) / size
+            length = jnp.sqrt(jnp.sum(mean**2, axis=-1, keepdims=True))
             mean = mean * (self.clip / jnp.maximum(length, self.clip))
             return theta - self.lr * (mean + decay * theta)
 
-        theta = lax.fori_loop(0, self.updates, step, state.theta, unroll=state.spec.layout.unroll)
-        return TrainedState(replay, theta, state.extra, state.spec)
+        return lax.fori_loop(0, self.updates, step, theta, unroll=state.spec.layout.unroll)
 
     def learning_key(self, state: TrainedState) -> AnyKey:
         """The key of the learning after so many rounds."""

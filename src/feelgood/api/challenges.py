@@ -68,6 +68,11 @@ class Challenge:
     level: float = FALSE_VERDICT_RATE
 
     @property
+    def cost(self) -> float:
+        """Microseconds per round and seed, without compiling."""
+        return 1e6 * self.result.run_s / (self.result.rounds * len(self.result.seeds))
+
+    @property
     def sentence(self) -> str:
         """How the challenger did, in one sentence."""
         total = len(self.beside)

@@ -42,7 +42,15 @@ class NoSuchResult(FeelgoodError, KeyError):
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class RunResult:
-    """All agents of one run. Behaves as a sequence of `AgentResult`."""
+    """All agents of one run. Behaves as a sequence of `AgentResult`.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> result = feelgood.run("linear-20", ["lints", "uniform"], rounds=100, seeds=2)
+    >>> result.labels, len(result), result["lints"].rounds
+    (('lints', 'uniform'), 2, 100)
+    """
 
     results: tuple[AgentResult, ...]
     interrupted: bool = False

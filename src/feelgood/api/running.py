@@ -121,6 +121,14 @@ def run_each(
     """As `run`, but an iterator: what has come out of it is finished, whatever happens next.
 
     All input is checked at the call, before anything runs.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> for one in feelgood.run_each("linear-20", ["lints", "uniform"], rounds=50, seeds=2):
+    ...     print(one.agent)
+    lints
+    uniform
     """
     of_testbed, given = _settings_by_owner(testbed, settings)
     name, built, own = build_testbed(testbed, of_testbed)

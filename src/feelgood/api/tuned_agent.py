@@ -42,7 +42,15 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class TuneResult:
-    """What `tune` found: every candidate in the order of trial, the agent as it is first."""
+    """What `tune` found: every candidate in the order of trial, the agent as it is first.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> found = feelgood.tune("linucb", "linear-20", budget=3, rounds=50, seeds=2)
+    >>> list(found.best), len(found.candidates)
+    (['alpha'], 3)
+    """
 
     candidates: RunResult
 

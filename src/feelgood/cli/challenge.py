@@ -1,5 +1,6 @@
 """`feelgood challenge`: your agent beside those of the shipped results."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,41 +9,82 @@ from rich.console import Console
 from rich.table import Table
 
 from feelgood.cli.app import app, errors
-from feelgood.cli.options import DataOption
+from feelgood.cli.options import DataOption, PluginOption
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import with_sign
 
 if TYPE_CHECKING:
+    from feelgood.api.challenge_entries import CheckedEntry
     from feelgood.api.challenges import Challenge
 
 
 @app.command("challenge", epilog="Example: feelgood challenge mine.py --testbed linear-20")
 def challenge_command(
-    plugin: Annotated[str, typer.Argument(help="Your Python file, or a registered agent's name.")],
+    what: Annotated[
+        str, typer.Argument(help="Your Python file, a registered agent's name, or the word check.")
+    ],
+    entry: Annotated[
+        Path | None, typer.Argument(help="After check: the entry's file.", show_default=False)
+    ] = None,
     testbed: Annotated[str, typer.Option(help="A testbed with shipped results.")] = "linear-20",
     agent: Annotated[
         str | None, typer.Option(help="Which agent, where the file registers several.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="How many of the shipped seeds; default: all.")
+        int | None,
+        typer.Option(help="How many of the shipped seeds; default: all, and 2 to check an entry."),
     ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write an entry that others can check to this file.")
+    ] = None,
+    plugin: PluginOption = None,
     data: DataOption = None,
 ) -> None:
-    """Run your agent on the seeds of the shipped results, paired with every agent there."""
+    """Run your agent on the seeds of the shipped results, or check such an entry of somebody."""
+    from feelgood.api.challenge_entries import check_entry, save_entry
     from feelgood.api.challenges import challenge
     from feelgood.api.progress import progress_bar
+    from feelgood.core.plugins import load_plugins
     from feelgood.data.datasets import use_data
 
     use_data(data)
-    challenger = _challenger(plugin, agent)
+    load_plugins(plugin)
+    if what == "check":
+        if entry is None:
+            raise FeelgoodError("which entry? Say 'feelgood challenge check entry.parquet'.")
+        with progress_bar(errors) as report:
+            checked = check_entry(entry, seeds=2 if seeds is None else seeds, progress=report)
+        _print_checked(checked)
+        if not checked.passed:
+            raise typer.Exit(1)
+        return
+    if entry is not None:
+        raise FeelgoodError(f"'{entry}' is one word too many: give one file, or an agent's name.")
+    challenger = _challenger(what, agent)
     with progress_bar(errors) as report:
         outcomes = challenge(challenger, testbed, seeds=seeds, progress=report)
+    _print_outcomes(outcomes)
+    if save is not None:
+        Console(highlight=False).print(f"entry: {save_entry(outcomes, save)}", soft_wrap=True)
+
+
+def _print_outcomes(outcomes: "Sequence[Challenge]") -> None:
     out = Console(highlight=False)
     for outcome in outcomes:
         out.print(_table(outcome))
         if outcome.result.status != "ok":
             out.print(f"{outcome.result.agent}: {outcome.result.status}", markup=False)
         out.print(outcome.sentence, markup=False, soft_wrap=True)
+
+
+def _print_checked(checked: "CheckedEntry") -> None:
+    _print_outcomes(checked.entry.outcomes)
+    out = Console(highlight=False, soft_wrap=True)
+    words = {True: "right", False: "WRONG", None: "open"}
+    for check in checked.checks:
+        out.print(f"{words[check.passed]:<6}{check.what}: {check.said}", markup=False)
+    made = checked.entry.facts["made_with"]
+    out.print(f"made with feelgood {made['feelgood']}, JAX {made['jax']}, {made['device']}")
 
 
 def _challenger(plugin: str, agent: str | None) -> str:
@@ -74,7 +116,8 @@ def _table(outcome: "Challenge") -> Table:
     result = outcome.result
     title = f"{result.testbed}, {result.rounds:,} rounds, {len(result.seeds)} seeds"
     table = Table(
-        title=f"{title}\n{result.agent}: {spread(result.regret, 1)}",
+        title=f"{title}\n{result.agent}: {spread(result.regret, 1)}, "
+        f"{outcome.cost:,.1f} µs per round and seed",
         caption="settings out of the box, the paper's, or both; difference: yours minus theirs",
     )
     table.add_column("agent", overflow="fold")

@@ -1,9 +1,5 @@
 """`feelgood list` and `feelgood doctor`: what there is, and what it runs on."""
 
-import contextlib
-import dataclasses
-import inspect
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,48 +71,28 @@ def _print_settings(entry: "Entry[Any]", out: Console, indent: int) -> None:
 
 def _describe(entry: "Entry[Any]", kind: str, out: Console) -> None:
     """What an agent or a testbed is, its parts and settings, and a command that runs it."""
+    from feelgood.api.describing import example_of, texts_of
+
     out.print(entry.name, style="bold", end=": ")
     out.print(entry.doc, markup=False)
-    for text in _documentation(entry):
-        if text != entry.doc:
-            out.print()
-            out.print(text.removeprefix(entry.doc).strip(), markup=False)
+    for text in texts_of(entry):
+        out.print()
+        out.print(text, markup=False)
     if entry.settings:
         out.print("\nsettings", style="bold")
         _print_settings(entry, out, indent=2)
-    words = (
-        f"{_testbed_for(entry)} {entry.name}" if kind == "agent" else f"{entry.name} lints linucb"
-    )
-    owner = entry.name if kind == "agent" else "testbed"
-    numbers = (k for k, rule in entry.settings.items() if isinstance(rule.default, float))
-    key = next(numbers, None)
-    set_ = f" --set {owner}.{key}={entry.settings[key].default:g}" if key else ""
     out.print("\nexample", style="bold")
-    out.print(f"  feelgood run {words}{set_}", markup=False)
+    out.print(f"  {example_of(entry, kind)}", markup=False)
 
 
-def _testbed_for(entry: "Entry[Any]") -> str:
-    """A testbed that an agent plays: linear-20, or the first one that needs no data."""
-    from feelgood import TESTBEDS
-    from feelgood.core.policy import refusal
+def _version_or_none(package: str) -> str:
+    """The version of a package that need not be there."""
+    from importlib.metadata import PackageNotFoundError, version
 
-    agent = entry.build()
-    for name in ("linear-20", *TESTBEDS.names()):
-        with contextlib.suppress(FeelgoodError):
-            if refusal(agent, TESTBEDS[name].build().spec) is None:
-                return name
-    return "linear-20"
-
-
-def _documentation(entry: "Entry[Any]") -> Iterator[str]:
-    """The texts of the class and of the parts it is made of, such as a kernel and a bonus."""
     try:
-        built = entry.build()
-    except FeelgoodError:  # a data set that is not here
-        return
-    parts = [getattr(built, field.name) for field in dataclasses.fields(built)]
-    for thing in (built, *(part for part in parts if dataclasses.is_dataclass(part))):
-        yield inspect.getdoc(type(thing)) or ""
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
 
 
 @app.command(epilog="Example: feelgood doctor")
@@ -134,7 +110,8 @@ def doctor() -> None:
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]
     rows += [(name, version(name)) for name in ("feelgood", "jax", "jaxlib", "equinox")]
-    rows += [(name, version(name)) for name in ("blackjax", "numpy", "pyarrow")]
+    rows += [(name, version(name)) for name in ("numpy", "pyarrow")]
+    rows += [(name, _version_or_none(name)) for name in ("altair", "blackjax", "ray")]
     rows.append(("devices", ", ".join(f"{d.device_kind} ({d.platform})" for d in jax.devices())))
     rows.append(("cores", str(usable_cores())))
     rows.append(("cache", str(cache_folder())))

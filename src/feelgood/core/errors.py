@@ -10,6 +10,15 @@ class FeelgoodError(ValueError):
 
     The command line prints it and exits with code 2; it is never raised from inside a
     compiled run, where a failure is a value (see `feelgood.core.spec.Status`).
+
+    **Example:**
+
+    >>> import feelgood
+    >>> try:
+    ...     feelgood.run("linear-20", "lintz")
+    ... except feelgood.FeelgoodError as error:
+    ...     print(error)
+    unknown agent 'lintz': did you mean 'lints'?
     """
 
     __module__ = "feelgood"  # where users find it

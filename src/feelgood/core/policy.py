@@ -99,6 +99,15 @@ class Policy(eqx.Module):
     (`feelgood.numerics.lanes`), which is `spec.lanes`.
 
     Every float setting is an array leaf, so a sweep over settings is one compiled program.
+
+    **Example:**
+
+    >>> import jax
+    >>> import feelgood
+    >>> agent, spec = feelgood.AGENTS["uniform"].build(), feelgood.Spec(arms=3, dim=2)
+    >>> state = agent.init(jax.random.key(0), spec)
+    >>> isinstance(agent, feelgood.Policy), agent.needs(spec).choose
+    (True, 'key')
     """
 
     @abstractmethod

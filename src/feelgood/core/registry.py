@@ -39,6 +39,8 @@ class Entry(Generic[T]):
     #: Of a testbed that takes long to build: its `spec` and `rounds` for these settings, found in
     #: a quicker way, or None.
     outline: Callable[[Mapping[str, Any]], Any] | None = None
+    #: What to say of it besides `doc`, where building it only for its docstring takes long.
+    words: Callable[[], str] | None = None
 
     def build(self, values: Mapping[str, Any] | Any | None = None) -> T:
         """The object, with `values` checked and everything else at its default."""
@@ -74,6 +76,14 @@ class Registry(Generic[T]):
     An unknown name gets "did you mean".
 
     `packages` are those whose modules register things; they are imported at the first look.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> "linucb" in feelgood.AGENTS, "linear-20" in feelgood.TESTBEDS
+    (True, True)
+    >>> float(feelgood.AGENTS["linucb"].build({"alpha": 0.5}).alpha)
+    0.5
     """
 
     def __init__(self, kind: str, *packages: str) -> None:

@@ -46,6 +46,12 @@ class Spec(eqx.Module):
       block feature map `x ⊗ e_a`, which is never built.
     - *shared* (`shared=True`): each arm `a` shows its own context `x_a` of length `dim`, and all
       arms share one parameter vector. The reward is modelled as `f(θ · x_a)`.
+
+    **Example:**
+
+    >>> from feelgood import Spec
+    >>> Spec(arms=5, dim=4).parameters, Spec(arms=5, dim=4, shared=True).context_shape
+    (20, (4, 5))
     """
 
     arms: int = eqx.field(static=True)
@@ -111,7 +117,15 @@ class LinearTarget(NamedTuple):
 
 
 class Status(enum.Enum):
-    """What became of one chain. Failures are values: the other chains go on."""
+    """What became of one chain. Failures are values: the other chains go on.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> result = feelgood.run("linear-20", "uniform", rounds=20, seeds=1)
+    >>> result[0].statuses[0] is feelgood.Status.OK
+    True
+    """
 
     OK = "finished"
     DIVERGED = "parameters or scores became infinite or NaN"

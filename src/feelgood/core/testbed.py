@@ -20,6 +20,13 @@ class Testbed(eqx.Module):
 
     The noise of a round may be one number for all its arms. Only one of the rewards is ever seen,
     so no agent's law changes, and agents that play different arms are compared more closely.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> testbed = feelgood.TESTBEDS["linear-20"].build()
+    >>> isinstance(testbed, feelgood.Testbed), testbed.spec.arms, testbed.rounds
+    (True, 5, 10000)
     """
 
     __test__: ClassVar[bool] = False

@@ -20,11 +20,14 @@ def on_accelerator() -> bool:
     return jax.default_backend() != "cpu"
 
 
+def on_nvidia() -> bool:
+    """Whether programs run on a GPU of NVIDIA's."""
+    return jax.default_backend() == "gpu" and "cuda" in jax.devices()[0].client.platform_version
+
+
 def has_programs() -> bool:
     """Whether a chain can have a program of its own; see `feelgood.numerics.chain_programs`."""
-    if jax.default_backend() != "gpu" or "cuda" not in jax.devices()[0].client.platform_version:
-        return False
-    return importlib.util.find_spec("jax.experimental.pallas.triton") is not None
+    return on_nvidia() and importlib.util.find_spec("jax.experimental.pallas.triton") is not None
 
 
 def usable_cores() -> int:

@@ -86,6 +86,18 @@ def laid_out(spec: Spec, layout: Layout) -> Spec:
     return dataclasses.replace(spec, layout=layout)
 
 
+def tell_missing_programs(
+    policy: Policy, spec: Spec, layout: Layout, notify: Callable[[str], None]
+) -> None:
+    """Tell it where chains would have programs of their own with another version of JAX."""
+    apart = dataclasses.replace(layout, steps="apart")
+    if not policy.hints(laid_out(spec, apart)).grows:
+        notify(
+            f"JAX {jax.__version__} has no Triton in Pallas, so that all chains are stepped "
+            "together, which takes several times as long: use JAX 0.10 or 0.11."
+        )
+
+
 def chain_bytes(policy: Policy, spec: Spec, rounds: int) -> int:
     """Bytes that one chain needs at most.
 
@@ -133,6 +145,8 @@ def make_plan(
     layout = layout_of(first.chains, len(first.settings))
     block = block_length(testbed, len(first.seeds), rounds)
     grows = layout.reads_all and policy.hints(laid_out(spec, layout)).grows
+    if grows and device.on_nvidia() and not device.has_programs():
+        tell_missing_programs(policy, spec, layout, notify)
     if grows:
         block = min(block, -(-rounds // GROWTH_STEPS))
     return Plan(

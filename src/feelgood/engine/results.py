@@ -64,7 +64,15 @@ class PosteriorAlong:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class AgentResult:
-    """One agent with one setting on one testbed, over all seeds. Leading axis: seeds."""
+    """One agent with one setting on one testbed, over all seeds. Leading axis: seeds.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> (one,) = feelgood.run("linear-20", "uniform", rounds=100, seeds=3)
+    >>> one.final_regret.shape, one.regret.count, one.status
+    ((3,), 3, 'ok')
+    """
 
     agent: str
     testbed: str

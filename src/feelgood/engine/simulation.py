@@ -97,6 +97,14 @@ def simulate(
     - `notify`: called with a sentence when the chains do not fit into memory together.
     - `along`: what to measure every so many rounds, such as `feelgood.posterior.posterior_watch`;
       the run itself is the same bits with and without.
+
+    **Example:**
+
+    >>> from feelgood import AGENTS, TESTBEDS, simulate
+    >>> agents = [AGENTS["linucb"].build({"alpha": a}) for a in (0.1, 1.0)]
+    >>> outcome = simulate(TESTBEDS["linear-20"].build(), agents, rounds=50, seeds=3)
+    >>> outcome.final_regret.shape
+    (2, 3)
     """
     require_testbed(testbed)
     settings = parse_policies(policies)

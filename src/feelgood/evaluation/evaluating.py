@@ -13,7 +13,7 @@ from feelgood.core.arguments import parse_level, parse_names, parse_whole
 from feelgood.core.errors import FeelgoodError
 from feelgood.evaluation.bandits import bandit_maker
 from feelgood.evaluation.judging import AgentValue, difference, judge_agent
-from feelgood.evaluation.log_arrays import log_arrays
+from feelgood.evaluation.log_arrays import LogArrays, log_arrays
 from feelgood.evaluation.progressive import Maker, model_rewards, walk
 from feelgood.logs.opening import open_events
 from feelgood.stats.off_policy import PolicyValue, direct_method
@@ -111,6 +111,20 @@ def _interval(apart: Any, level: float) -> str:
     return f"{100 * level:.3g} % interval {_signed(apart.low)} to {_signed(apart.high)}"
 
 
+def _chances(
+    make: Maker, name: str, arrays: LogArrays, blocks: int, members: int, tell: Any
+) -> tuple[Any, int]:
+    """The probabilities of the arms, by the agent's rule or by chains, and how many these were."""
+    for used in (1, members):
+        with contextlib.ExitStack() as after:
+            learner = make(name, arrays, used)
+            after.callback(getattr(learner, "close", lambda: None))
+            chances = walk(learner, arrays, blocks, tell)
+        if chances is not None:
+            return chances, used
+    raise FeelgoodError(f"{name} has no probabilities, even with {members} chains.")
+
+
 def evaluate(
     log: Any,
     agents: Any,
@@ -140,6 +154,13 @@ def evaluate(
     - `format`: of the log, by default guessed; `intercept`: whether contexts get a constant.
     - `make`: makes an agent of another kind, with `learn` and `pmf`.
     - `progress`: called with the agent, the decisions done and all of them.
+
+    **Example:**
+
+    >>> import feelgood, pyarrow
+    >>> log = pyarrow.table({"x": range(99), "arm": [0, 1, 1] * 33, "reward": [1, 0, 1] * 33})
+    >>> feelgood.evaluate(log, "uniform", blocks=3).values[0].agent
+    'uniform'
     """
     names = tuple(dict.fromkeys(parse_names("agents", agents)))
     level, blocks = parse_level("level", level), parse_whole("blocks", blocks, 2)
@@ -157,16 +178,8 @@ def evaluate(
         )
     values = []
     for name in names:
-        for used in (1, members):
-            tell = progress and functools.partial(progress, name)
-            with contextlib.ExitStack() as after:
-                learner = maker(name, arrays, used)
-                after.callback(getattr(learner, "close", lambda: None))
-                chances = walk(learner, arrays, blocks, tell)
-            if chances is not None:
-                break
-        else:
-            raise FeelgoodError(f"{name} has no probabilities, even with {members} chains.")
+        tell = progress and functools.partial(progress, name)
+        chances, used = _chances(maker, name, arrays, blocks, members, tell)
         values.append(judge_agent(name, judged, chances, model, level, used))
     first = len(arrays) - len(judged)
     earned = direct_method(judged.rewards, level, judged.weights)

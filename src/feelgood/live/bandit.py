@@ -48,6 +48,15 @@ class Bandit:
     rewards are added for `feelgood evaluate` and `feelgood report`, or an `EventLog`.
 
     All methods may be called by several threads. An error changes nothing.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> bandit = feelgood.Bandit("linucb", arms=["red", "green"], features=2)
+    >>> decision = bandit.act([1.0, 0.5])
+    >>> bandit.update(decision.id, 1.0)
+    >>> bandit.version
+    1
     """
 
     def __init__(

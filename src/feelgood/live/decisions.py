@@ -20,6 +20,14 @@ class Decision:
     `probability` is the chance with which this arm was played, and `pmf` has that of every arm, in
     the order of `arms`; both are None where the agent has no such number. They are computed when
     they are first asked for, from the state as it was.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> bandit = feelgood.Bandit("uniform", arms=["red", "green"], features=1)
+    >>> decision = bandit.act([1.0])
+    >>> decision.arm in decision.arms, decision.probability
+    (True, 0.5)
     """
 
     __slots__ = ("_law", "_pmf", "arm", "arms", "id", "version")

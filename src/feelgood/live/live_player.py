@@ -202,3 +202,4 @@ class LivePlayer(PlayerState):
             if learn is not None:
                 own = jax.numpy.array(self.words), request, self._noise, *self._large_copied()
                 jax.block_until_ready(learn(*own))
+        self._put(self.copied())  # as rare work and errors do

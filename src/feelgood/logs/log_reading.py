@@ -88,6 +88,16 @@ def read_log(path: Any) -> Events:
 
     Notes say what was left out: half a record at the end, rewards of unknown decisions, second
     rewards and second decisions of one id.
+
+    **Example:**
+
+    >>> import feelgood, tempfile
+    >>> file = f"{tempfile.mkdtemp()}/decisions.arrow"
+    >>> with feelgood.EventLog(file) as log:
+    ...     log.decision(1, arm="a", arms=["a", "b"], context=[1.0], probability=0.5)
+    ...     log.reward(1, 0.0)
+    >>> len(feelgood.read_log(file))
+    1
     """
     file = parse_path(path, "log")
     scanned = scan_log(file)

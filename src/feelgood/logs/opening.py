@@ -26,6 +26,14 @@ def open_events(source: Any, format: str | None = None) -> Events:
     file that begins as an Arrow stream is a log of ours, one that ends in .json, .jsonl, .ndjson or
     .dsjson is Vowpal Wabbit's, and a table with the columns item_id and click is of the Open Bandit
     Dataset.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> import pyarrow as pa
+    >>> events = feelgood.open_events(pa.table({"age": [3.0], "arm": ["a"], "reward": [1.0]}))
+    >>> len(events), events.arms
+    (1, ('a',))
     """
     if isinstance(source, Events):
         return source

@@ -24,7 +24,7 @@ Words = tuple[UInt32[Array, "..."], UInt32[Array, "..."]]
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
 #: Where many keys have fewer numbers each than the first, they are drawn in pieces of the second.
-_FEW, _PIECE = 64, 2048
+_FEW, _PIECE = 256, 2048
 
 
 @jax.jit

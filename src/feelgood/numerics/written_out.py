@@ -239,6 +239,16 @@ class WriteOut:
         axis = equation.params["axis"]
         return [self._joined(equation, parts, axis, lambda at: np.stack(at, axis))]
 
+    def write_unstack(self, equation: Any, x: Kept) -> list[Kept]:
+        """An array taken apart along an axis: what iterating over an array is from JAX 0.11 on."""
+        axis, numbers = equation.params["axis"], self._entries(x)
+        if axis >= len(numbers.shape):
+            raise CannotWriteOut("a tile taken apart")
+        return [
+            numbers.moved(functools.partial(np.take, indices=k, axis=axis))
+            for k in range(numbers.shape[axis])
+        ]
+
     def _joined(
         self,
         equation: Any,

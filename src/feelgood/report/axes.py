@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
+from feelgood.report.charting import alt
 
 
 def near_tooltip(fields: Mapping[str, str]) -> Any:

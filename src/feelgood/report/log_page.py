@@ -2,8 +2,6 @@
 
 import math
 
-import altair as alt
-
 from feelgood.core.numbers import with_half_width
 from feelgood.evaluation.evaluating import LogEvaluation
 from feelgood.evaluation.log_summary import LogSummary
@@ -13,6 +11,7 @@ from feelgood.evaluation.value_table import (
     used_estimators,
     value_table,
 )
+from feelgood.report.charting import alt
 from feelgood.report.plain_page import html_table, picture, plain_page, sentences
 from feelgood.report.rendering import Chart, ChartRows, as_table
 

@@ -16,13 +16,12 @@ from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
-from altair.utils.schemapi import debug_mode
-
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult, run_key
 from feelgood.posterior import Analysis
 from feelgood.report import aggregates, rendering, theme
 from feelgood.report.chart_kinds import PageProblem, Section, all_charts, sections
+from feelgood.report.charting import debug_mode
 from feelgood.report.charts.draws import analysis_name
 from feelgood.report.matching import papers_betas, papers_number
 from feelgood.report.overview import lede, overview

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any, Literal
 
-import altair as alt
 import pyarrow as pa
 
 from feelgood.core.errors import FeelgoodError
+from feelgood.report.charting import alt
 from feelgood.report.theme import theme_config
 
 #: The rows of a chart's table.

@@ -4,12 +4,11 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, cast
 
-import altair as alt
-
 from feelgood.core.errors import FeelgoodError
 from feelgood.engine.results import AgentResult
 from feelgood.report.aggregates import CURVE_POINTS
 from feelgood.report.axes import value_scale
+from feelgood.report.charting import alt
 from feelgood.report.rendering import Chart, ChartRows, as_table
 from feelgood.report.series import Series, name_series, ordered_labels
 from feelgood.report.theme import DASHES, PALETTES, SHAPES

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from feelgood.core.notices import print_notice_once
 from feelgood.core.spec import Likelihood, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.chain_programs import Chains, each_chain
@@ -169,9 +170,12 @@ class LinearModelTarget(Target):
         return dataclasses.replace(self, true_force=forced)
 
     def carry_out(self, steps: Callable[..., Any], chain: Any, *arguments: Any) -> Any:
-        """All operations of a chain's steps as one program, if the layout says so and it can be."""
+        """All operations of a chain's steps as one program, if the layout says so and it can be.
+
+        Jumps look into the whole history, for which a program has no form.
+        """
         layout, bonus = self.energy.spec.layout, self.energy.bonus
-        if not self.energy.apart:
+        if not self.energy.apart or self.centre is not None:
             return steps(self, chain, *arguments)
         energy = dataclasses.replace(self.energy, bonus=None if bonus is None else bonus.alone())
         every = (dataclasses.replace(self, energy=energy), chain, *arguments)
@@ -179,7 +183,12 @@ class LinearModelTarget(Target):
         try:
             places = _places(every, layout.chains)
             after, info = each_chain(steps, every, places, layout.chains, interpreted=interpreted)
-        except CannotWriteOut:
+        except CannotWriteOut as error:
+            print_notice_once(
+                "the inner steps of a chain could not be made one program, so that all chains "
+                "are stepped together, which takes several times as long. Please report the "
+                f"reason: {error}, with JAX {jax.__version__}."
+            )
             return steps(self, chain, *arguments)
         # What all chains shared is still the same in all.
         return jax.tree.map(lambda old, new: new if old.ndim else new[0], chain, after), info

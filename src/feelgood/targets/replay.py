@@ -6,7 +6,7 @@ a branch and not a mask.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
 import jax
@@ -18,6 +18,8 @@ from feelgood.numerics.lanes import Unbatched
 from feelgood.targets.networks import Network
 from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size, unless_lost
+
+Rows = TypeVar("Rows")
 
 
 class Batch(NamedTuple):
@@ -156,6 +158,6 @@ def row_bytes(network: Network) -> int:
     return 4 * (network.width * (network.spec.arms if network.spec.shared else 1) + 2)
 
 
-def tree_slice(batch: Batch, start: Int[Array, ""], size: int) -> Batch:
-    """`size` rows of a batch from `start` on."""
+def tree_slice(batch: Rows, start: Int[Array, ""], size: int) -> Rows:
+    """`size` rows of a batch, or of all arrays of a tree, from `start` on."""
     return jax.tree.map(lambda x: lax.dynamic_slice_in_dim(x, start, size), batch)

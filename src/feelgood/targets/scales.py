@@ -145,7 +145,10 @@ class ScaleModel(eqx.Module):
 
 def tells_of_scales(stats: Stats, squares: Value) -> Bool[Array, "*lanes"]:
     """Whether a reward was not 0 and a context neither: before that there is no scale to learn."""
-    return (squares > 0.0) & (jnp.sum(jnp.trace(stats.gram), axis=0) > 0.0)
+    gram, dim = stats.gram, len(stats.gram)
+    # Nothing but the diagonal is read: a live reward has no time for all of the matrix.
+    diagonal = gram.reshape(dim * dim, *gram.shape[2:])[:: dim + 1]
+    return (squares > 0.0) & (jnp.sum(diagonal, axis=(0, 1)) > 0.0)
 
 
 def due(count: Int[Array, ""]) -> Bool[Array, ""]:

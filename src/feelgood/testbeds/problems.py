@@ -7,7 +7,7 @@ from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting
 from feelgood.core.spec import Spec
 from feelgood.core.testbed import TESTBEDS, Testbed
-from feelgood.data.catalogue import Labelled, Problem, follow_problems
+from feelgood.data.catalogue import DATASETS, Labelled, Problem, follow_problems
 from feelgood.data.datasets import load_dataset, located
 from feelgood.testbeds.checks import MAX_HORIZON
 from feelgood.testbeds.classification import Classification
@@ -50,11 +50,23 @@ def register_testbed(
         return Spec(arms=problem.arms, dim=dim, rewards=problem.rewards), values["horizon"]
 
     name, doc = problem.name, problem.doc
-    entry: Entry[Testbed] = Entry(name, doc, rules, make, outline)
+    entry: Entry[Testbed] = Entry(name, doc, rules, make, outline, lambda: _in_words(problem))
     names, more = ((name,), ()) if listed else ((), (name,))
     TESTBEDS.add(
         Family(name, doc, lambda n: entry if n == name else None, names, more, problem.rows)
     )
+
+
+def _in_words(problem: Problem) -> str:
+    """What a round shows, and whose data they are."""
+    held = DATASETS.get(problem.dataset)
+    rows = "a row" if held is None else f"one of {held.rows:,} rows"
+    sizes = ""
+    if problem.dims is not None:
+        paper, standard = problem.dims
+        sizes = f" The context has {paper} numbers, or {standard} with preprocess = standard."
+    said = f"A round shows {rows}, in a random order, to {problem.arms} arms.{sizes}"
+    return said if held is None else f"{said}\n\nData: {held.doc}."
 
 
 follow_problems(register_testbed)

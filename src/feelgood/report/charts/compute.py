@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import altair as alt
-
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
@@ -13,6 +11,7 @@ from feelgood.report.aggregates import regret_interval
 from feelgood.report.axes import number_axis
 from feelgood.report.chain_costs import chain_cost
 from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
+from feelgood.report.charting import alt
 from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, name_series
 from feelgood.report.style import Style, panels

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-import altair as alt
 import numpy as np
 
 from feelgood.core.numbers import rounded
@@ -19,6 +18,7 @@ from feelgood.report.chart_kinds import (
     Section,
     register_chart,
 )
+from feelgood.report.charting import alt
 from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, one_curve
 from feelgood.report.style import Style, highlight, panels

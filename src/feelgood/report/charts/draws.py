@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 from jaxtyping import Float
 
@@ -17,6 +16,7 @@ from feelgood.report.chart_kinds import (
     Section,
     register_chart,
 )
+from feelgood.report.charting import alt
 from feelgood.report.rendering import ChartRows, as_table
 from feelgood.report.style import SHOWN_SERIES
 

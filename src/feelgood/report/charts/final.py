@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import altair as alt
 import numpy as np
 
 from feelgood.core.numbers import rounded
@@ -17,6 +16,7 @@ from feelgood.report.chart_kinds import (
     Section,
     register_chart,
 )
+from feelgood.report.charting import alt
 from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, by_mean
 from feelgood.report.style import EXITS, Style, panels

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 
 from feelgood.core.errors import FeelgoodError, did_you_mean
@@ -20,6 +19,7 @@ from feelgood.report.chart_kinds import (
     measure_buttons,
     register_chart,
 )
+from feelgood.report.charting import alt
 from feelgood.report.rendering import Chart, ChartRows
 from feelgood.report.series import Series, name_series, ordered_labels
 from feelgood.report.style import Style, side_by_side

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import altair as alt
 import numpy as np
 
 from feelgood.core.numbers import rounded
@@ -20,6 +19,7 @@ from feelgood.report.chart_kinds import (
     measure_buttons,
     register_chart,
 )
+from feelgood.report.charting import alt
 from feelgood.report.posterior_errors import (
     ERROR_AXES,
     ERROR_BUTTONS,

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import altair as alt
 import numpy as np
 
 from feelgood.core.numbers import rounded
@@ -16,6 +15,7 @@ from feelgood.report.chart_kinds import (
     PageTable,
     register_chart,
 )
+from feelgood.report.charting import alt
 from feelgood.report.charts.posterior import POSTERIOR_SECTION
 from feelgood.report.posterior_errors import (
     ERROR_BUTTONS,

@@ -4,13 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-import altair as alt
-
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
 from feelgood.report.axes import label_axis, number_axis
 from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
+from feelgood.report.charting import alt
 from feelgood.report.matching import find_comparisons
 from feelgood.report.published_comparisons import HOW_JUDGED, ROW_LEVEL, PublishedComparison
 from feelgood.report.rendering import ChartRows, as_table

@@ -4,14 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import altair as alt
-
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.numbers import rounded, setting_text, tile_number
 from feelgood.engine.results import AgentResult
 from feelgood.report.aggregates import regret_interval
 from feelgood.report.axes import number_axis, wide
 from feelgood.report.chart_kinds import ChartKind, PageChart, PageProblem, Section, register_chart
+from feelgood.report.charting import alt
 from feelgood.report.rendering import Chart, ChartRows, as_table
 from feelgood.report.series import Sweep, find_sweeps, name_series, show_axis
 from feelgood.report.style import Style, layered, side_by_side

@@ -1,0 +1,17 @@
+"""Altair, or one sentence on how to get it: charts and pages are an extra of the package."""
+
+import importlib.util
+
+from feelgood.core.errors import FeelgoodError
+
+for _package in ("altair", "vl_convert"):
+    if importlib.util.find_spec(_package) is None:
+        raise FeelgoodError(
+            f"charts and pages need the package {_package}, which is not installed: "
+            "pip install 'feelgood[charts]'."
+        )
+
+import altair as alt  # noqa: E402
+from altair.utils.schemapi import debug_mode  # noqa: E402
+
+__all__ = ["alt", "debug_mode"]
