@@ -113,7 +113,7 @@ def test_the_released_code_explains_what_the_text_does_not() -> None:
             assert found.verdict is wanted, (text, released)
             assert found.evidence, "every verdict has its numbers or its reason"
     assert both(far, near).reason == "the released code has 62.0 ± 10.0 (10)"
-    assert both(far, near).evidence.startswith("released: 62.0 ± 10.0 (10); 90 % interval")
+    assert both(far, near).evidence.startswith("the released code: 62.0 ± 10.0 (10); 90 % interval")
     assert both(far, wide).reason.endswith("40.0 (10), not told apart from the published")
     assert both(never, never).evidence == never
 

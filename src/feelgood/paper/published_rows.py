@@ -58,6 +58,8 @@ class PublishedRow:
     cannot: str | None = None
     #: What it puts beside the number: the paper's text or its released code.
     reading: str = PAPER
+    #: Who is run in the place of the released code, in words.
+    stands_for: str = "the released code"
 
     @property
     def metric(self) -> str:

@@ -103,7 +103,11 @@ class PublishedComparison:
         """The numbers behind the verdict."""
         theirs, whole = self.released, self.rounds == self.row.rounds
         if theirs is not None and (self.verdict is PublishedVerdict.EXPLAINED or not whole):
-            return self.reason if theirs.ours is None else f"released: {theirs.evidence}"
+            return (
+                self.reason
+                if theirs.ours is None
+                else f"{theirs.row.stands_for}: {theirs.evidence}"
+            )
         if self.ours is None or self.equivalence is None or not whole:
             return self.reason
         shown = mean_std_count(self.ours.mean, self.ours.std, self.ours.count)
@@ -213,7 +217,8 @@ def with_released(own: PublishedComparison, released: PublishedComparison) -> Pu
     number = ""
     if released.ours is not None:
         shown = released.ours
-        number = f"the released code has {mean_std_count(shown.mean, shown.std, shown.count)}"
+        said = mean_std_count(shown.mean, shown.std, shown.count)
+        number = f"{released.row.stands_for} has {said}"
     if verdict is not PublishedVerdict.AGREES:
         if released.verdict is PublishedVerdict.EXPLAINED:
             verdict, reason = released.verdict, number
