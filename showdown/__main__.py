@@ -81,10 +81,16 @@ def collect(
 def pages(
     results: ResultsOption = ROOT / "results",
     out: Annotated[Path, typer.Option(help="Folder of the pages.")] = ROOT / "docs" / "results",
+    check: Annotated[bool, typer.Option("--check", help="Only say which are not fresh.")] = False,
 ) -> None:
     """Write the pages from results/ alone, and what `feelgood challenge` compares with."""
-    from showdown.pages import write_pages
+    from showdown.pages import stale, write_pages
 
+    if check:
+        found = stale(results, out)
+        for name in found:
+            typer.echo(f"{name} is not what the results give: run `make results`.")
+        raise typer.Exit(1 if found else 0)
     for path in write_pages(results, out):
         typer.echo(f"wrote {path}")
     if results.resolve() == ROOT / "results":

@@ -53,17 +53,41 @@ def first_picture(book: Book) -> None:
         book.figure("regret", caption, lambda: regret_curves(drawn))
 
 
+def stale(results: Path, out: Path) -> list[str]:
+    """Pages and files that are missing, superfluous or other than the results give.
+
+    Figures only have to be there: they are drawn by the same command.
+    """
+    book = Book.open(results)
+    wanted = {_place(results, out, name): text for name, text in build(book).items()}
+    found = [
+        str(path) for path in _old(results, out) if path.suffix != ".svg" and path not in wanted
+    ]
+    for path, text in wanted.items():
+        if not path.exists() or path.read_text() != text:
+            found.append(str(path))
+    drawn = {f"figures/{path.name}" for path in out.glob("figures/*.svg")}
+    return found + sorted(drawn ^ set(book.figures))
+
+
+def _place(results: Path, out: Path, name: str) -> Path:
+    return (results if name.startswith(f"{PAIRS}/") else out) / name
+
+
+def _old(results: Path, out: Path) -> list[Path]:
+    """All that has been written before."""
+    return [*out.glob("*.*"), *out.glob("figures/*.svg"), *(results / PAIRS).glob("*.csv")]
+
+
 def write_pages(results: Path, out: Path) -> list[Path]:
     """Write texts and figures; pages, files and figures that are not asked for any more go."""
     book = Book.open(results)
     content: dict[Path, bytes] = {}
     for name, text in build(book).items():
-        folder = results if name.startswith(f"{PAIRS}/") else out
-        content[folder / name] = text.encode()
+        content[_place(results, out, name)] = text.encode()
     for name, draw in book.figures.items():
         content[out / name] = roomy(slim(render(draw(), "svg").decode())).encode()
-    old = [*out.glob("*.md"), *out.glob("figures/*.svg"), *(results / PAIRS).glob("*.csv")]
-    for path in old:
+    for path in _old(results, out):
         if path not in content:
             path.unlink()
     for path, data in content.items():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.intervals import bca
 from feelgood.stats.rank_correlation import rank_coefficients
 from feelgood.stats.studentised import studentised
 from showdown.book import Book, grid, section
@@ -105,7 +104,7 @@ def more(book: Book) -> list[str]:
             settings_text(r, SETTINGS).replace(" = ", "="),
             f"{float(f'{variance_ratio(r):.2g}'):,g}×",
             f"{np.nanmean(measured(r)):.3g}",
-            number(bca(r.final_regret).value),
+            number(r.regret.mean),
         ]
         for r in runs
     ]
