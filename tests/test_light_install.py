@@ -35,6 +35,7 @@ for attempt in (
 """
 
 
+@pytest.mark.slow
 def test_the_core_runs_without_extras(tmp_path: Path) -> None:
     done = python(RUNS, tmp_path)
     assert done.returncode == 0, done.stderr

@@ -101,6 +101,17 @@ def test_links_are_moved_and_code_is_left_alone() -> None:
     assert moved == "[a](../agents.md) [b](files/bench/speed.py)"
 
 
+def test_figures_are_saved_by_the_page_that_shows_them() -> None:
+    from handbook.figures import PAGES, snippets_of
+
+    for page in PAGES:
+        code = "".join(source for _, source in snippets_of(page))
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        shown = re.findall(r"\]\(figures/(\S+\.svg)\)", text)
+        assert shown
+        assert [name for name in shown if name not in code] == []
+
+
 def test_no_page_has_a_sentence_above_30_words() -> None:
     found = {}
     for page in sorted((ROOT / "docs").glob("*.md")):
