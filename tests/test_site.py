@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_readme import sentences
 
 import feelgood
 
@@ -20,6 +21,9 @@ pytest.importorskip("mkdocs", reason="mkdocs-material is not installed")
 ROOT = Path(__file__).resolve().parents[1]
 #: Pages that the quick test builds beside one that is generated; one has code with a title.
 PART = ("index.md", "tutorial.md", "adding-an-agent.md")
+
+#: Pages that still have sentences above 30 words. Those of results/ are made from numbers.
+LONG_SENTENCES = ("reproducing.md", "serving.md")
 
 
 def build(target: Path, config: Path) -> None:
@@ -95,6 +99,27 @@ def test_links_are_moved_and_code_is_left_alone() -> None:
     there = "[a](docs/agents.md) [b](bench/speed.py)"
     moved = for_the_site(there, "project/contributing.md")
     assert moved == "[a](../agents.md) [b](files/bench/speed.py)"
+
+
+def test_figures_are_saved_by_the_page_that_shows_them() -> None:
+    from handbook.figures import PAGES, snippets_of
+
+    for page in PAGES:
+        code = "".join(source for _, source in snippets_of(page))
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        shown = re.findall(r"\]\(figures/(\S+\.svg)\)", text)
+        assert shown
+        assert [name for name in shown if name not in code] == []
+
+
+def test_no_page_has_a_sentence_above_30_words() -> None:
+    found = {}
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = re.sub(r"^(?: {4}|\t).*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        long = [sentence for sentence in sentences(text) if len(sentence.split()) > 30]
+        if long and page.name not in LONG_SENTENCES:
+            found[page.name] = long
+    assert not found
 
 
 def headings(text: str) -> set[str]:

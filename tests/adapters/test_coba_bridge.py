@@ -35,13 +35,14 @@ def experiment(learners: list[Any], features: int, rounds: int = 400) -> dict[st
     return {name: float(np.mean(own)) for name, own in rewards.items()}
 
 
-@pytest.mark.parametrize("features", [0, 2])
+@pytest.mark.parametrize("features", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_an_agent_learns_in_an_experiment_of_coba(features: int) -> None:
     """Beside coba's own player at random, on 400 rounds with rewards in 0 … 1."""
     got = experiment([CobaLearner("linucb"), coba.RandomLearner()], features)
     assert got["feelgood-linucb"] > got["Random"] + 0.05
 
 
+@pytest.mark.slow
 def test_predictions_have_probabilities_and_learn_by_their_ids() -> None:
     learner = CobaLearner("epsgreedy", settings={"epsilon": 0.2})
     answer = learner.predict((0.5, 1.0), ["a", "b", "c"])

@@ -14,7 +14,9 @@ from feelgood.adapters.gymnasium_bridge import BanditEnv  # noqa: E402
 from feelgood.adapters.python_agents import play  # noqa: E402
 
 
-@pytest.mark.parametrize("testbed", ["linear-20", "logistic-20"])
+@pytest.mark.parametrize(
+    "testbed", ["linear-20", pytest.param("logistic-20", marks=pytest.mark.slow)]
+)
 def test_gymnasium_finds_nothing_wrong(testbed: str) -> None:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*observation space m.*imum value is")

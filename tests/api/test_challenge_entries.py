@@ -78,6 +78,7 @@ def test_chosen_seeds_are_refused(entry: Path, tmp_path: Path) -> None:
     assert states(file, seeds=0)["seeds"] is False
 
 
+@pytest.mark.slow
 def test_another_problem_is_refused(entry: Path, tmp_path: Path) -> None:
     def shorter(rows: list[dict[str, Any]]) -> None:
         for row in rows:
@@ -86,6 +87,7 @@ def test_another_problem_is_refused(entry: Path, tmp_path: Path) -> None:
     assert states(changed(entry, tmp_path / "a.parquet", shorter))["problem"] is False
 
 
+@pytest.mark.slow
 def test_another_version_of_the_testbed_is_seen(
     entry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +112,7 @@ def test_an_agent_that_is_not_here_is_not_run(
     assert "--plugin" in agent.said
 
 
+@pytest.mark.slow
 def test_another_source_of_the_agent_is_seen(entry: Path, tmp_path: Path) -> None:
     table = pq.read_table(entry)
     facts = json.loads(table.schema.metadata[KEY]) | {"agent_source": "0" * 64}
@@ -131,6 +134,7 @@ def test_what_is_no_entry_gets_one_sentence(tmp_path: Path, entry: Path) -> None
         feelgood.save_entry([], tmp_path / "a.parquet")
 
 
+@pytest.mark.slow
 def test_the_command_checks_and_says_what_is_wrong(
     command: commands.Command, entry: Path, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ def texts_of(entry: Entry[Any]) -> Iterator[str]:
     >>> from feelgood import AGENTS
     >>> from feelgood.api.describing import texts_of
     >>> next(texts_of(AGENTS["linucb"])).splitlines()[-1]
-    'payoff functions", AISTATS 2011.'
+    'recommendation", WWW 2010.'
     """
     if entry.words is not None:
         yield entry.words()
