@@ -71,8 +71,8 @@ def prices(rows: Sequence[tuple[str, float, Estimate]]) -> Chart:
     dots = base.mark_point(filled=True, size=60, opacity=1).encode(
         x=x, y=alt.Y("rate:Q", **up), color=colour, shape=alt.Shape("testbed:N", legend=None)
     )
-    drawn = [law for _, law, rate in rows if rate.low > 0]
-    ends = [min(drawn), max(drawn)]
+    laws = [law for _, law, rate in rows if rate.low > 0]
+    ends = [min(laws), max(laws)]
     line = alt.Chart(alt.InlineData(values=[{"law": v, "rate": v} for v in ends]))
     equal = line.mark_line(strokeDash=[4, 4], color="#888").encode(x="law:Q", y="rate:Q")
     return alt.layer(equal, rules, dots).properties(width=560, height=300)
