@@ -368,7 +368,7 @@ def _recommendation(book: Book) -> str:
         "`lam_schedule = sqrt`.",
     ]
     said += _schedule_said(book)
-    said.append("**Not run**: this schedule with networks and on the paper's testbeds.")
+    said.append("**Not run**: this schedule with networks and in logistic bandits.")
     return section("Recommendation", items(said))
 
 
