@@ -137,6 +137,7 @@ PAGE = """<!doctype html>
 <style>
 :root { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; }
 body { margin: 1.5rem; }
+div { max-height: 80vh; overflow: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid #8884; }
 th { cursor: pointer; position: sticky; top: 0; background: Canvas; white-space: nowrap; }
@@ -144,13 +145,12 @@ td:nth-child(n+6):nth-child(-n+12), th:nth-child(n+6):nth-child(-n+12) { text-al
 input { font: inherit; padding: .3rem .5rem; width: 22rem; max-width: 90vw; }
 </style></head><body>
 <h1>All pairs</h1>
-<p>Regret with something beside without it, over the same seeds. A click on a heading sorts.
-<a href="reading.md">How to read this</a> · <a href="README.md">all answers</a></p>
+<p>Regret with something beside without it, over the same seeds. A click on a heading sorts.</p>
 <p><input type="search" placeholder="words to look for, such as adult hurts"
  aria-label="words to look for"> <span id="count"></span></p>
-<table><thead><tr>@head@</tr></thead><tbody>
+<div><table><thead><tr>@head@</tr></thead><tbody>
 @rows@
-</tbody></table>
+</tbody></table></div>
 <script>
 const body = document.querySelector("tbody"), rows = [...body.rows];
 const box = document.querySelector("input"), heads = [...document.querySelectorAll("th")];
