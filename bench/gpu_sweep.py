@@ -151,7 +151,7 @@ class Drawing:
 
         return jax.jit(learn)(self.policy, self.keys)
 
-    def program(self, draws: int) -> Callable[[Policy, AnyKey, Any], Any]:
+    def program(self, draws: int) -> jax.stages.Wrapped:
         """Compiles to `draws` draws, one after the other."""
 
         def draw(policy: Policy, keys: AnyKey, state: Any) -> Any:
@@ -171,8 +171,8 @@ def checked(testbed: str, agent: str, settings: dict[str, Any], seeds: int, roun
     for steps in (TOGETHER, APART):
         state = drawing.state(steps, rounds)
         args = (drawing.policy, drawing.keys, state)
-        program = drawing.program(1).lower(*args).compile()  # type: ignore[attr-defined]
-        require_fused(steps, [program.as_text()])
+        program = drawing.program(1).lower(*args).compile()
+        require_fused(steps, [program.as_text() or ""])
         found.append(np.asarray(program(*args)))
     together, apart = found
     moved = np.abs(together - np.asarray(state.chain.theta)).max()
@@ -193,9 +193,9 @@ def timed(steps: Any, seeds: int, rounds: int, draws: int, testbed: str = "linea
     drawing = Drawing(testbed, "fglmcts", {}, seeds, room=max(512, 2 * rounds))
     args = (drawing.policy, drawing.keys, drawing.state(steps, rounds))
     began = time.perf_counter()
-    program = drawing.program(draws).lower(*args).compile()  # type: ignore[attr-defined]
+    program = drawing.program(draws).lower(*args).compile()
     compile_s = time.perf_counter() - began
-    calls = require_fused(steps, [program.as_text()])
+    calls = require_fused(steps, [program.as_text() or ""])
     best = float("inf")
     for _ in range(4):
         began = time.perf_counter()

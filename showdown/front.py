@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from showdown.book import Book, grid, section
+from showdown.book import Book, grid, items, section
 from showdown.places import Place, by_testbed
 from showdown.question import all_questions, claim_verdicts
 from showdown.questions import posterior, temperature
@@ -44,7 +44,7 @@ def page(book: Book, others: Sequence[tuple[str, str]] = ()) -> str:
         section("The paper's claims", table, CLAIMS),
         section("Temperature", _temperature(book), figure) if figure else "",
         section("What to use", what_to_use(book)),
-        section("Pages", " · ".join(f"[{title}]({file})" for title, file in pages)),
+        section("Pages", items([f"[{title}]({file})" for title, file in pages])),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 

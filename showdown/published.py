@@ -137,8 +137,7 @@ def counts(shelf: Shelf) -> Agreement:
     tested = [c for c in once if c.verdict.tested]
     differ = [c.verdict is _V.DIFFERS for c in tested]
     equal = [c.verdict in (_V.AGREES, _V.EXPLAINED) for c in tested]
-    apart = np.array([_deciding(c).test.p for c in tested])  # type: ignore[union-attr]
-    close = np.array([_deciding(c).equivalence.p for c in tested])  # type: ignore[union-attr]
+    apart, close = np.array([_chances(c) for c in tested]).reshape(-1, 2).T
 
     def kept(which: Sequence[bool], p: np.ndarray, correct: Callable[[Any], Any]) -> int:
         return int(np.sum(np.array(which, bool) & (correct(p) <= CORRECTED_LEVEL)))
@@ -156,6 +155,13 @@ def counts(shelf: Shelf) -> Agreement:
         equal_bh=kept(equal, close, benjamini_hochberg),
         fitted=sum(any(holds(one, c.row.published) for one in FITTED) for c in good),
     )
+
+
+def _chances(c: PublishedComparison) -> tuple[float, float]:
+    """The p-values of a difference and of equality; only for what was tested."""
+    deciding = _deciding(c)
+    assert deciding.test is not None and deciding.equivalence is not None
+    return deciding.test.p, deciding.equivalence.p
 
 
 def _deciding(c: PublishedComparison) -> PublishedComparison:

@@ -53,8 +53,8 @@ def register_agent(name: str) -> Callable[[type[Policy]], type[Policy]]:
 
     def keep(cls: type[Policy]) -> type[Policy]:
         doc = (cls.__doc__ or name).strip().splitlines()[0]
-        make: Callable[[Any], Policy] = lambda values: cls(**values)  # noqa: E731
-        add_agents([Entry(f"{PREFIX}{name}", doc, settings_of(cls), make)], cls)
+        entry = Entry(f"{PREFIX}{name}", doc, settings_of(cls), lambda values: cls(**values))
+        add_agents([entry], cls)
         return cls
 
     return keep
