@@ -33,7 +33,12 @@ BEFORE: Mapping[str, Callable[[str, Settings], Any]] = {
 
 @functools.cache
 def with_later_settings(testbed: str, agent: str, settings: str) -> str:
-    """All settings that the agent has today, from those of a kept run; both as JSON."""
+    """All settings that the agent has today, from those of a kept run; both as JSON.
+
+    A plug-in that is not loaded says nothing of its agents: their settings stay as they are.
+    """
+    if agent not in AGENTS:
+        return settings
     own = json.loads(settings)
     entry: Entry[Any] = AGENTS[agent]
     for name, rule in entry.settings.items():
