@@ -28,6 +28,7 @@ def _bonus_on(testbed: str, settings: Settings) -> str:
 BEFORE: Mapping[str, Callable[[str, Settings], Any]] = {
     "bonus_on": _bonus_on,
     "early": lambda testbed, settings: 1,
+    "lam_schedule": lambda testbed, settings: "constant",
 }
 
 

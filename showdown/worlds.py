@@ -364,8 +364,8 @@ def _recommendation(book: Book) -> str:
         "**Switch the bonus on** where the prior may be too sure of itself: a good arm would "
         "surprise you, or a sampler misses rare draws.",
         "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law "
-        "a rival then costs at most noise²·√T, and no horizon need be known. Set `lam = 1` and "
-        "`lam_schedule = sqrt`.",
+        "a rival then costs at most noise²·√T, and no horizon need be known. This is the default "
+        "of all agents with a bonus: `lam = 1`, `lam_schedule = sqrt`.",
     ]
     said += _schedule_said(book)
     said.append("**Not run**: this schedule with networks and in logistic bandits.")
