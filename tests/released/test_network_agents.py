@@ -182,9 +182,7 @@ def test_the_stop_sees_the_bonus(name: str) -> None:
     assert done == 1
     drawn = eqx.filter_jit(policy.draw)(jax.random.key(0), state)
     np.testing.assert_allclose(drawn.theta, one, rtol=2e-4, atol=2e-6)
-    blind, _ = started(
-        f"released-{name}", {**own, **BONUS, "stop_sees_bonus": False}, data
-    )
+    blind, _ = started(f"released-{name}", {**own, **BONUS, "stop_sees_bonus": False}, data)
     far = eqx.filter_jit(blind.draw)(jax.random.key(0), state)
     whole = {"lr": lr, "reg": reg, "steps": 50, "lam": 1.0, "smooth": smooth, "stop": -math.inf}
     fifty, done = descended(data, flat, **whole)
