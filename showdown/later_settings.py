@@ -36,6 +36,8 @@ BEFORE: Mapping[str, Callable[[str, Settings], Any]] = {
 def with_later_settings(testbed: str, agent: str, settings: str) -> str:
     """All settings that the agent has today, from those of a kept run; both as JSON."""
     own = json.loads(settings)
+    if agent not in AGENTS:  # of a study's own plug-in, which is not loaded here
+        return settings
     entry: Entry[Any] = AGENTS[agent]
     for name, rule in entry.settings.items():
         if name not in own:
