@@ -124,9 +124,9 @@ def ours(agent: str, settings: int, seeds: int, rounds: int) -> dict[str, float]
     values: dict[str, Any] = {"layers": str(WIDTH), "activation": "leaky", "batch": BATCH}
     values |= {"updates": UPDATES, "likelihood": "squared", "lr": 0.005, "rho": 1.0}
     values |= {"beta": 1.0 / TEMPERATURE}
-    bonus = "fg" in agent
+    bonus = {"b": 10.0, "lam_schedule": "constant"}
     swept = [
-        values | ({"lam": 0.01 * (g + 1), "b": 10.0} if bonus else {"lr": 0.005 + 1e-4 * g})
+        values | ({"lam": 0.01 * (g + 1)} | bonus if "fg" in agent else {"lr": 0.005 + 1e-4 * g})
         for g in range(settings)
     ]
     policies = [AGENTS[agent].build(v) for v in swept]

@@ -28,6 +28,7 @@ def _bonus_on(testbed: str, settings: Settings) -> str:
 BEFORE: Mapping[str, Callable[[str, Settings], Any]] = {
     "bonus_on": _bonus_on,
     "early": lambda testbed, settings: 1,
+    "lam_schedule": lambda testbed, settings: "constant",
 }
 
 
@@ -40,6 +41,8 @@ def with_later_settings(testbed: str, agent: str, settings: str) -> str:
     if agent not in AGENTS:
         return settings
     own = json.loads(settings)
+    if agent not in AGENTS:  # of a study's own plug-in, which is not loaded here
+        return settings
     entry: Entry[Any] = AGENTS[agent]
     for name, rule in entry.settings.items():
         if name not in own:

@@ -13,6 +13,8 @@ from showdown.keeping import Kept
 
 #: Settings in which two runs may differ and still be compared, unless they are the question.
 INCIDENTAL = frozenset({"start", "lambda_reg", "bonus_gradient", "bonus_batch"})
+#: Settings that say nothing where there is no bonus.
+OF_BONUS = ("lam", "b", "s", "lam_schedule", "prior_mass", "horizon")
 
 
 class Shelf:
@@ -70,14 +72,14 @@ class Shelf:
         agent = without_bonus(result.agent)
         if agent is None:
             return None
-        named = self.twin(result, agent, ("lam", "b", "s"))
+        named = self.twin(result, agent, OF_BONUS)
         if named is not None:
             return named
         zeros = [
             other
             for name in bonus_names(agent)
-            for other in self.twins(result, name, ("lam", "b", "s"))
-            if other.settings.get("lam") == 0
+            for other in self.twins(result, name, OF_BONUS)
+            if other.settings.get("lam") == 0 and other.settings.get("lam_schedule") != "prior-mass"
         ]
         return max(zeros, key=lambda r: len(r.seeds), default=None)
 

@@ -78,14 +78,23 @@ def prices(rows: Sequence[tuple[str, float, Estimate]]) -> Chart:
     return alt.layer(equal, rules, dots).properties(width=560, height=300)
 
 
-def sampler_shares(results: Sequence[AgentResult]) -> Chart:
-    """The worse arm's share of the plays along the run."""
-    rows = []
-    for r in results:
-        for at, share in zip(*shares(r), strict=True):
-            rows.append({"agent": r.agent, "round": int(at), "share": rounded(float(share))})
+def sampler_shares(results: Sequence[tuple[str, str, AgentResult]]) -> Chart:
+    """The worse arm's share of the plays along the run; one panel per world."""
+    names = list(dict.fromkeys(name for name, _, _ in results))
+    worlds = dict.fromkeys(world for _, world, _ in results)
+    return alt.concat(*(_shares_in(world, results, names) for world in worlds), columns=2)
+
+
+def _shares_in(
+    world: str, results: Sequence[tuple[str, str, AgentResult]], names: Sequence[str]
+) -> Chart:
+    rows = [
+        {"agent": name, "round": int(at), "share": rounded(float(share))}
+        for name, own, r in results
+        if own == world
+        for at, share in zip(*shares(r), strict=True)
+    ]
     base = alt.Chart(alt.InlineData(values=rows))
-    names = [r.agent for r in results]
     exact = "indexof(datum.agent, 'exact') == 0"
     encoded = {
         "x": alt.X("round:Q", title="round"),
@@ -97,7 +106,7 @@ def sampler_shares(results: Sequence[AgentResult]) -> Chart:
         .mark_line(strokeWidth=1.5, point=True)
         .encode(**encoded),
         base.transform_filter(exact).mark_line(strokeWidth=4, opacity=0.8).encode(**encoded),
-    ).properties(width=560, height=300)
+    ).properties(width=260, height=260, title=f"{world} world")
 
 
 def prior_strength(results: Sequence[AgentResult]) -> Chart:

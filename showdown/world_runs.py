@@ -1,6 +1,7 @@
 """What the page of the worlds reads from kept runs: points, prices, slopes and stuck seeds."""
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -130,24 +131,32 @@ def price(result: AgentResult) -> float:
     return lam * over * gap * 2.0 * noise**2 / (over + gap) ** 2
 
 
+def arm_gap(result: AgentResult) -> float:
+    """How much less the worse of two arms pays: √d − ½ in the mirror of a linear trap, else ½."""
+    name, _, size = result.testbed.rpartition("-")
+    if name == "linear-trap" and result.testbed_settings.get("world") == "mirror":
+        return math.sqrt(float(size)) - 0.5
+    return 0.5
+
+
 def stuck(result: AgentResult) -> int:
-    """Seeds that play the worse arm, half a reward below the best, in most rounds."""
-    return int(np.sum(result.final_regret > 0.5 * 0.5 * result.rounds))
+    """Seeds that play the worse arm in most rounds."""
+    return int(np.sum(result.final_regret > 0.5 * arm_gap(result) * result.rounds))
 
 
 def single(result: AgentResult) -> int:
     """Seeds that play one arm only in the second half; kept curves have four digits."""
-    late = late_rates(result, result.rounds // 2) / 0.5
+    late = late_rates(result, result.rounds // 2) / arm_gap(result)
     return int(np.sum((late < 0.002) | (late > 0.998)))
 
 
-def shares(result: AgentResult, gap: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
+def shares(result: AgentResult) -> tuple[np.ndarray, np.ndarray]:
     """The ends of stretches of the run, and the worse arm's share of the plays between them."""
     rounds = np.concatenate([[0], result.curve_rounds])
     sums = np.concatenate([np.zeros((len(result.seeds), 1)), result.curve], axis=1)
     picked = np.unique(np.searchsorted(rounds, np.linspace(0, result.rounds, 13)))
     means = sums[:, picked].mean(axis=0)
-    return rounds[picked][1:], np.diff(means) / np.diff(rounds[picked]) / gap
+    return rounds[picked][1:], np.diff(means) / np.diff(rounds[picked]) / arm_gap(result)
 
 
 def ahead_from(a: AgentResult, b: AgentResult) -> int | None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import Estimate, bootstrap
-from showdown import world_figures
+from showdown import world_figures, world_samplers
 from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate, number, signed
 from showdown.world_runs import (
@@ -25,7 +25,6 @@ from showdown.world_runs import (
     points_of,
     price,
     regrets_by_seed,
-    single,
     slope,
     stuck,
     worlds_of,
@@ -57,7 +56,7 @@ def page(book: Book) -> str:
         _frontier(book),
         _growth(book),
         _price(book),
-        _samplers(book),
+        world_samplers.part(book),
         _scaling(book),
         _wrong_models(book),
         _recommendation(book),
@@ -210,43 +209,6 @@ def _linear_said(testbed: str, costs: Sequence[tuple[str, float, Estimate]]) -> 
     )
 
 
-# Samplers ------------------------------------------------------------------------------------
-
-
-def _samplers(book: Book) -> str:
-    title = "Which samplers keep the promise?"
-    runs = {r.agent: r for r in book.shelf.of("worlds-samplers")}
-    if "exact-fgts" not in runs or len(runs) < 4:
-        return section(title, NOT_RUN)
-    exact, plain = runs["exact-fgts"], runs.get("exact-ts")
-    rows: list[list[str]] = []
-    stay: list[str] = []
-    passing: list[str] = []
-    for name, r in sorted(runs.items(), key=lambda pair: float(np.mean(pair[1].final_regret))):
-        if "fg" not in name and r is not plain:
-            continue
-        if r is not exact and r is not plain:
-            (stay if 2 * single(r) > len(r.seeds) else passing).append(f"`{name}`")
-        rows.append([f"`{name}`", _mean(r), f"{stuck(r)} / {single(r)}"])
-    seeds, rounds = len(exact.seeds), exact.rounds
-    about = (
-        f"`linear-trap-16`, prior 0.5, {rounds} rounds, {seeds} seeds, λ_s = 1/√s. The law has two "
-        "far modes, one per arm. *Locked* seeds play the worse arm mostly; *one arm*: a single arm "
-        "in the second half."
-    )
-    header = ("agent", "regret", "locked / one arm")
-    said = [f"Most seeds stay in one mode: {enumeration(stay)}."] if stay else []
-    if passing:
-        said.append(f"Not so: {enumeration(passing)}.")
-    shown = [r for name, r in runs.items() if "fg" in name or r is plain]
-    figure = book.figure(
-        "worlds-samplers",
-        "Share of the worse arm along the run, beside the exact law.",
-        lambda: world_figures.sampler_shares(shown),
-    )
-    return section(title, about, grid(header, rows), " ".join(said), figure)
-
-
 # Scaling -------------------------------------------------------------------------------------
 
 
@@ -364,12 +326,36 @@ def _recommendation(book: Book) -> str:
         "**Switch the bonus on** where the prior may be too sure of itself: a good arm would "
         "surprise you, or a sampler misses rare draws.",
         "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law "
-        "a rival then costs at most noise²·√T, and no horizon need be known. Set `lam = 1` and "
-        "`lam_schedule = sqrt`.",
+        "a rival then costs at most noise²·√T, and no horizon need be known. This is the default "
+        "of all agents with a bonus: `lam = 1`, `lam_schedule = sqrt`.",
     ]
     said += _schedule_said(book)
-    said.append("**Not run**: this schedule with networks and in logistic bandits.")
+    others = _elsewhere(book)
+    said += [
+        f"On {r.testbed} it adds {_told(_difference(r, plain))} to a regret of "
+        f"{number(float(np.mean(plain.final_regret)))} (`{r.agent}`, {len(r.seeds)} seeds)."
+        for r, plain in others
+    ]
+    lacking = [] if any("neural" in r.agent for r, _ in others) else ["with networks"]
+    if not any(r.testbed.startswith("logistic") for r, _ in others):
+        lacking.append("in logistic bandits")
+    if lacking:
+        said.append(f"**Not run**: this schedule {enumeration(lacking)}.")
     return section("Recommendation", items(said))
+
+
+def _elsewhere(book: Book) -> list[tuple[AgentResult, AgentResult]]:
+    """The schedule on problems that are no such worlds, beside no bonus, at temperature 1."""
+    studies = {study for k in book.shelf.kept for study in k.studies}
+    runs = book.shelf.of(*(study for study in studies if not study.startswith("worlds-")))
+    own = [
+        r
+        for r in runs
+        if FALLING.items() <= r.settings.items() and r.settings.get("temperature", 1.0) == 1.0
+    ]
+    pairs = [(r, book.shelf.plain(r)) for r in own if not r.testbed.startswith("linear-")]
+    found = [(r, plain) for r, plain in pairs if plain is not None]
+    return sorted(found, key=lambda pair: (pair[0].testbed, pair[0].agent, str(pair[0].settings)))
 
 
 def _schedule_said(book: Book) -> list[str]:

@@ -108,15 +108,47 @@ def test_shares_of_the_worse_arm() -> None:
 def test_a_sampler_that_plays_one_arm_stays_in_a_mode() -> None:
     """Four rounds with a gap of ½: a regret of 2 is the worse arm alone, one of 1 is both."""
 
-    def even(agent: str, regret: float) -> AgentResult:
-        made = result(agent, np.full(20, regret), testbed="linear-trap-16")
-        return dataclasses.replace(made, settings={"temperature": 1.0})
-
     runs = [even("exact-fgts", 1.0), even("exact-ts", 2.0), even("jfgmalats", 1.0)]
-    shelf = Shelf([Kept(r, ("worlds-samplers",)) for r in (*runs, even("fglmcts", 2.0))])
+    runs += [even("fglmcts", 2.0), even("fglmcts", 0.0, "mirror"), even("exact-fgts", 7, "mirror")]
+    shelf = Shelf([Kept(r, ("worlds-samplers",)) for r in runs])
     text = worlds.page(Book(shelf))
-    assert "Most seeds stay in one mode: `fglmcts`. Not so: `jfgmalats`." in text
-    assert [world_runs.single(r) for r in runs] == [0, 20, 0]
+    assert "most seeds stay in one mode: `fglmcts`. Not so: `jfgmalats`." in text
+    assert [world_runs.single(r) for r in runs[:3]] == [0, 20, 0]
+    # Of the worse arm's plays the law has half, in both worlds.
+    assert (
+        "| `fglmcts` | 2.00 [2.00, 2.00] | 20 / 20 | 0.00 [0.00, 0.00] | 0 / 20 | 50 / 50 |" in text
+    )
+    assert "| `jfgmalats` | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
+
+
+def even(agent: str, regret: float, world: str = "bad") -> AgentResult:
+    """Twenty seeds with a straight curve on a linear trap of 16 coordinates."""
+    made = result(agent, np.full(20, float(regret)), testbed="linear-trap-16")
+    own = {"temperature": 1.0} | ({} if agent == "exact-ts" else worlds.FALLING)
+    return dataclasses.replace(made, settings=own, testbed_settings={"world": world, "noise": 1.0})
+
+
+def test_the_mirror_of_a_linear_trap_has_its_own_gap() -> None:
+    """−√d/2 beside √d/2 − ½."""
+    assert world_runs.arm_gap(even("exact-ts", 1.0)) == 0.5
+    assert world_runs.arm_gap(even("exact-ts", 1.0, "mirror")) == 3.5
+    assert world_runs.stuck(even("exact-ts", 7.5, "mirror")) == 20
+    assert world_runs.stuck(even("exact-ts", 6.5, "mirror")) == 0
+
+
+def test_where_the_schedule_was_run_elsewhere_it_is_said() -> None:
+    def other(agent: str, testbed: str, mean: float, **own: Any) -> AgentResult:
+        return dataclasses.replace(run(agent, mean, testbed, **own), testbed_settings={})
+
+    falls = other("neural-fglmcts", "adult", 30.0, b=10.0, **worlds.FALLING)
+    runs = [falls, other("neural-lmcts", "adult", 20.0)]
+    text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in runs])))
+    assert "On adult it adds +10.0 [+10.0, +10.0] to a regret of 20.0 (`neural-fglmcts`" in text
+    assert "**Not run**: this schedule in logistic bandits." in text
+    none = other("fglmcts", "logistic-20", 20.0, lam=0.0, lam_schedule="constant")
+    runs += [none, other("fglmcts", "logistic-20", 21.0, **worlds.FALLING)]
+    text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in runs])))
+    assert "On logistic-20 it adds +1.00" in text and "**Not run**" not in text
 
 
 def test_without_runs_nothing_is_claimed() -> None:

@@ -21,6 +21,20 @@ def _here(book: Book) -> dict[tuple[str, str, str, bool], int]:
     return counts
 
 
+def lacking(book: Book, studies: Sequence[str]) -> list[str]:
+    """Which of these studies are not finished; one sentence each."""
+    here, out = _here(book), []
+    for study in studies:
+        own: list[Asked] = [a for a in book.asked if a.study == study]
+        wanted = sum(a.seeds for a in own)
+        there = sum(
+            min(a.seeds, here.get((a.study, a.testbed, a.agent, a.measured), 0)) for a in own
+        )
+        if there < wanted:
+            out.append(f"Not run yet: {wanted - there:,} of the {wanted:,} runs of `{study}`.")
+    return out
+
+
 def more(book: Book) -> list[str]:
     """Which studies are not finished, and where."""
     asked: Sequence[Asked] = book.asked

@@ -7,11 +7,10 @@ from showdown.book import Book, section
 from showdown.effects import Effect, effect
 from showdown.families import Family, Judged, tally_sentence
 from showdown.figures import scatter
-from showdown.pairing import bonus_effects, grid_effects, in_order
+from showdown.pairing import grid_effects, in_order
 from showdown.question import Claim, Question, Says
 
 STUDY = "question-posterior"
-CROSSED = ("question-temperature", "question-temperature-logistic")
 HOT = ("linear-20-b1", "linear-40-b1")
 
 
@@ -51,15 +50,13 @@ def hot_bonus(book: Book) -> list[Effect]:
 
 
 def families(book: Book) -> list[Family]:
-    """Colder, hotter, the bonus on hot targets, and both crossed where that was run."""
+    """Colder, hotter, and the bonus on hot targets."""
     effects = beside_posterior(book)
-    found = [
+    return [
         Family.of("colder than the posterior", [e for e in effects if _heat(e) < 1]),
         Family.of("hotter than the posterior", [e for e in effects if _heat(e) > 1]),
         Family.of("the bonus on hot targets, the paper's β = 1", hot_bonus(book)),
     ]
-    crossed = bonus_effects(book, CROSSED)
-    return [*found, Family.of("bonus × temperature", crossed)] if crossed else found
 
 
 def _heat(e: Effect) -> float:
@@ -114,7 +111,7 @@ QUESTION = Question(
         "linear-20, where the world is drawn as the prior is. What the paper calls β = 1 in its "
         "appendix is a target 100 to 1,000 times hotter than the posterior."
     ),
-    studies=(STUDY, *CROSSED, *(f"table-lambda-{name}" for name in HOT)),
+    studies=(STUDY, *(f"table-lambda-{name}" for name in HOT)),
     claims=(
         Claim(
             "larger bonuses hurt when sampling noise dominates",

@@ -66,7 +66,7 @@ def test_a_far_cap_is_none() -> None:
     with_cap, without = (
         simulate(
             TESTBEDS["linear-trap-9"].build(),
-            AGENTS["exact-fgts"].build({"lam": 0.2} | cap),
+            AGENTS["exact-fgts"].build({"lam": 0.2, "lam_schedule": "constant"} | cap),
             rounds=300,
             seeds=range(5),
         )

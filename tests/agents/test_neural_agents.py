@@ -35,10 +35,10 @@ SPEC = Spec(arms=3, dim=2)
 NEURAL = [name for name in AGENTS.names(more=True) if "neural" in name]
 BONUSES = {
     "plain": None,
-    "hard": FeelGood(lam=0.3, b=0.2),
-    "smooth": SmoothedFeelGood(lam=0.3, b=0.2, s=3.0),
+    "hard": FeelGood(lam=0.3, b=0.2, lam_schedule="constant"),
+    "smooth": SmoothedFeelGood(lam=0.3, b=0.2, s=3.0, lam_schedule="constant"),
     "scheduled": FeelGood(lam=0.3, b=0.6, lam_schedule="sqrt"),
-    "on scores": FeelGood(lam=0.3, b=0.6, bonus_on="score"),
+    "on scores": FeelGood(lam=0.3, b=0.6, bonus_on="score", lam_schedule="constant"),
 }
 
 

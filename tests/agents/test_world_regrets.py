@@ -41,6 +41,8 @@ def size_of(testbed: str) -> int:
     return int(testbed.rsplit("-", 1)[1])
 
 
+#: A weight that does not fall.
+CONSTANT = {"lam_schedule": "constant"}
 #: What agents are called here, with their settings.
 AGENTS_HERE: dict[str, Any] = {
     "ts": lambda testbed: ("exact-ts", {}),
@@ -52,12 +54,12 @@ AGENTS_HERE: dict[str, Any] = {
         "exact-fgts",
         {"lam_schedule": "sqrt", "lam": math.sqrt(math.log(1 / p_of(testbed)) / 2)},
     ),
-    "0.1": lambda testbed: ("exact-fgts", {"lam": 0.1}),
-    "0.01": lambda testbed: ("exact-fgts", {"lam": 0.01}),
+    "0.1": lambda testbed: ("exact-fgts", CONSTANT | {"lam": 0.1}),
+    "0.01": lambda testbed: ("exact-fgts", CONSTANT | {"lam": 0.01}),
     "1/sqrt": lambda testbed: ("exact-fgts", {"lam": 1.0, "lam_schedule": "sqrt"}),
     "inflated": lambda testbed: ("exact-ts", {"temperature": float(size_of(testbed))}),
     "clipped": lambda testbed: ("exact-ts", {"clip": 0.05}),
-    "clipped, 0.01": lambda testbed: ("exact-fgts", {"clip": 0.05, "lam": 0.01}),
+    "clipped, 0.01": lambda testbed: ("exact-fgts", CONSTANT | {"clip": 0.05, "lam": 0.01}),
 }
 
 #: Mean regrets after 10,000 rounds, with the last digit that was printed.
@@ -309,7 +311,7 @@ def test_a_constant_weight_costs_the_same_for_ever(lam: float, over: float, gap:
     has an error of its own, which must be a third of that at most.
     """
     problem = TESTBEDS["trap-0.5"].build({"gap": over, "loss": gap, "world": "mirror"})
-    policy = AGENTS["exact-fgts"].build({"lam": lam})
+    policy = AGENTS["exact-fgts"].build(CONSTANT | {"lam": lam})
     outcome = simulate(problem, policy, rounds=ROUNDS, seeds=range(SEEDS))
     begin = int(np.searchsorted(outcome.grid, 2_000))
     rounds = ROUNDS - outcome.grid[begin]

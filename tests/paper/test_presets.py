@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from feelgood.core.lookup import preset_settings
+from feelgood.core.lookup import PRESETS, preset_settings
+from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 
@@ -100,3 +101,20 @@ def test_a_small_reg_leaves_the_last_layer_right_in_float32() -> None:
     want = np.sqrt(np.einsum("ai,ij,aj->a", new, np.linalg.inv(exact), new))
     got = np.linalg.norm(np.asarray(root) @ new.T.astype(np.float32), axis=0)
     np.testing.assert_allclose(got, want, rtol=0.02)
+
+
+def test_only_our_own_default_lets_the_weight_fall() -> None:
+    """1/√s out of the box, wherever there is a bonus; every preset has a weight that stays."""
+    linear, network = Spec(arms=5, dim=4), Spec(arms=2, dim=14, rewards="bernoulli")
+    for agent in ("fglmcts", "psfghmcts", "jfgmalats", "neural-fglmcts", "fg-neural-ts"):
+        settings = AGENTS[agent].settings
+        assert (settings["lam"].default, settings["lam_schedule"].default) == (1.0, "sqrt")
+        for preset in PRESETS:
+            spec, testbed = (network, "adult") if "neural" in agent else (linear, "linear-20")
+            chosen = preset_settings(preset, agent, testbed, spec, 10_000)
+            # The released code has no other Langevin network than the plain one.
+            if not (agent == "neural-fglmcts" and preset.startswith("released")):
+                assert "lam" in chosen and chosen["lam_schedule"] == "constant", (agent, preset)
+    assert preset_settings("constant-bonus", "fgmalats", "linear-20", linear, 9)["lam"] == 0.1
+    for without in ("lints", "lmcts", "blackjax:hmc"):
+        assert preset_settings("constant-bonus", without, "linear-20", linear, 9) == {}

@@ -61,8 +61,7 @@ class Bonus:
     def settings(self) -> dict[str, Any]:
         """The same in the agent's words."""
         own: dict[str, Any] = {"lam": self.lam, "temperature": self.temperature}
-        if self.sqrt:
-            own["lam_schedule"] = "sqrt"
+        own["lam_schedule"] = "sqrt" if self.sqrt else "constant"
         if np.isfinite(self.cap):
             own["b"] = self.cap
         return own | ({} if self.sharpness is None else {"s": self.sharpness})

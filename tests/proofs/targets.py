@@ -28,7 +28,10 @@ PLAIN = tuple(name for name in all_names() if "lam" not in AGENTS[name].settings
 WITH_BONUS = tuple(name for name in all_names() if "lam" in AGENTS[name].settings)
 
 #: What is not said otherwise.
-PAPERS: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
+PAPERS: dict[str, Any] = {
+    **{"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1},
+    "lam_schedule": "constant",
+}
 #: Temperature, weights and so on that are not 1, so that a factor left out shows.
 SETTINGS: dict[str, Any] = {
     "beta": 2.5,

@@ -36,7 +36,7 @@ REWARDS = np.array([0.8, 0.1, 0.9, -0.3, 0.5])
 
 def policy(bonus: str, kernel: str) -> NeuralThompson:
     values = {"beta": BETA, "rho": RHO, "schedule": "constant", "lr": STEPS[kernel], **VALUES}
-    more = {"lam": LAMBDA, **CAPS[bonus]} if bonus else {}
+    more = {"lam": LAMBDA, "lam_schedule": "constant", **CAPS[bonus]} if bonus else {}
     agent = AGENTS[f"neural-{bonus}{kernel}ts"].build(values | more)
     assert isinstance(agent, NeuralThompson)
     return agent

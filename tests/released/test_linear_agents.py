@@ -92,7 +92,7 @@ BONUSES = {"malats": (0.0, None), "fgmalats": (0.4, None), "sfgmalats": (0.4, 10
 )
 def test_mala_as_released(name: str, rounds: int) -> None:
     lam, smooth = BONUSES[name]
-    more = {} if lam == 0.0 else {"lam": lam, "b": 0.5}
+    more = {} if lam == 0.0 else {"lam": lam, "lam_schedule": "constant", "b": 0.5}
     data, beta = Played(rounds), 0.7
     policy, state = started(
         f"released-{name}", {"beta": beta, "warmup_steps": 5, "steps": 25, **more}, data
@@ -217,7 +217,8 @@ SWITCHES = {
 def test_with_all_switches_off_it_is_the_right_agent(name: str) -> None:
     """Two draws on the same data and the same random numbers; and any switch changes them."""
     data, own = Played(10), {"beta": 2.0, "steps": 12, "step": 0.5}
-    own |= {"lam": 0.4, "b": 0.5} if "fg" in name else {"batch": 4} if "svrg" in name else {}
+    bonus = {"lam": 0.4, "lam_schedule": "constant", "b": 0.5}
+    own |= bonus if "fg" in name else {"batch": 4} if "svrg" in name else {}
     off = {**SWITCHES[name], "waits": False, "lost": "diverged"}
 
     def drawn(agent: str, settings: dict[str, Any]) -> np.ndarray:

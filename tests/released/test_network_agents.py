@@ -144,6 +144,7 @@ def descended(
     return theta, steps
 
 
+BONUS = {"lam": 1.0, "lam_schedule": "constant", "b": 1.0}
 BONUSES = {"neural-ts": (0.0, None), "fg-neural-ts": (0.7, None), "sfg-neural-ts": (0.7, 10.0)}
 
 
@@ -151,7 +152,7 @@ BONUSES = {"neural-ts": (0.0, None), "fg-neural-ts": (0.7, None), "sfg-neural-ts
 def test_neural_ts_as_released(name: str) -> None:
     """The weights after a round, and the played arm's gradient with them in the design matrix."""
     lam, smooth = BONUSES[name]
-    more = {} if lam == 0.0 else {"lam": lam, "b": 1.0}
+    more = {} if lam == 0.0 else {"lam": lam, "lam_schedule": "constant", "b": 1.0}
     data, lr, reg = Played(8), 0.05, 0.3
     own = {"lr": lr, "reg": reg, "nu": 0.1, "batch": 0, "updates": 30, "most_updates": 12}
     policy, state = started(f"released-{name}", {**own, **more}, data)
@@ -170,7 +171,7 @@ def test_the_stop_sees_the_bonus(name: str) -> None:
     """As soon as λ Σ f is above the mean loss, a round makes one step; NeuralTS makes them all."""
     data, lr, reg = Played(8), 0.05, 0.3
     own = {"lr": lr, "reg": reg, "nu": 0.1, "batch": 0, "updates": 50}
-    policy, state = started(f"released-{name}", {**own, "lam": 1.0, "b": 1.0}, data)
+    policy, state = started(f"released-{name}", {**own, **BONUS}, data)
     # A network whose output is about 0.5 everywhere, so that the bonus is far above the loss.
     flat = np.concatenate(
         [np.zeros(DIM * ARMS * WIDTH), np.full(WIDTH, 0.35), np.full(WIDTH, 0.35)]
@@ -181,9 +182,7 @@ def test_the_stop_sees_the_bonus(name: str) -> None:
     assert done == 1
     drawn = eqx.filter_jit(policy.draw)(jax.random.key(0), state)
     np.testing.assert_allclose(drawn.theta, one, rtol=2e-4, atol=2e-6)
-    blind, _ = started(
-        f"released-{name}", {**own, "lam": 1.0, "b": 1.0, "stop_sees_bonus": False}, data
-    )
+    blind, _ = started(f"released-{name}", {**own, **BONUS, "stop_sees_bonus": False}, data)
     far = eqx.filter_jit(blind.draw)(jax.random.key(0), state)
     whole = {"lr": lr, "reg": reg, "steps": 50, "lam": 1.0, "smooth": smooth, "stop": -math.inf}
     fifty, done = descended(data, flat, **whole)
@@ -261,7 +260,7 @@ def test_the_collapse_of_fg_neural_ts() -> None:
     """
     settings = {"layers": "100", "batch": 0, "updates": 50, "lr": 0.01, "reg": 0.01, "nu": 1e-6}
     shares = {}
-    for name, more in (("neural-ts", {}), ("fg-neural-ts", {"lam": 1.0, "b": 1.0})):
+    for name, more in (("neural-ts", {}), ("fg-neural-ts", BONUS)):
         agent = f"released-{name}"
         (result,) = feelgood.run(
             "digits", [agent], rounds=1000, seeds=2, settings={agent: {**settings, **more}}

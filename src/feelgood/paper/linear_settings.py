@@ -15,7 +15,7 @@ def beta_at(value: float, spec: Spec, rounds: int) -> float:
 def linear_settings(parts: grammar.Parts, spec: Spec, rounds: int, lam: float) -> dict[str, Any]:
     """The synthetic experiments at "β = 10³"."""
     out: dict[str, Any] = {"eta": 1.0, "rho": 0.01, "steps": 25, "likelihood": "squared"}
-    out |= {"lam": lam, "b": 1000.0, "s": 10.0, "lambda_reg": 1.0}
+    out |= {"lam": lam, "lam_schedule": "constant", "b": 1000.0, "s": 10.0, "lambda_reg": 1.0}
     out |= {
         "early": 1,
         "schedule": "decay",

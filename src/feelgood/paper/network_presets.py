@@ -148,7 +148,7 @@ def network_settings(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[
         lr, reg, nu = line.ts
         lam, b = line.ts_bonus
         out = _trained(line) | {"lr": lr, "reg": reg, "lam": lam, "b": b, "s": 10.0}
-        out["bonus_on"] = "mean"
+        out |= {"lam_schedule": "constant", "bonus_on": "mean"}
         return out | ({"rho": 1.0, "nu": 1.0} if agent == "neural-linear" else {"nu": nu})
     return None
 
@@ -167,7 +167,7 @@ def _sampled(parts: grammar.Parts, line: NetworkPreset, spec: Spec, rounds: int)
     out: dict[str, Any] = {"layers": line.layers, "activation": line.activation}
     out |= {"likelihood": line.likelihood, "eta": 1.0, "rho": 1.0, "schedule": "decay"}
     out |= {"updates": line.updates, "update_every": line.update_every}
-    out |= {"lam": line.lam, "b": line.b, "s": 10.0, "bonus_on": "mean"}
+    out |= {"lam": line.lam, "lam_schedule": "constant", "b": line.b, "s": 10.0, "bonus_on": "mean"}
     temperature, kernel = line.temperature, parts.kernel.__name__
     if parts.bonus_name and line.bonus_temperature is not None:
         temperature = line.bonus_temperature

@@ -8,6 +8,7 @@ from typing import Any
 
 from feelgood.agents import grammar
 from feelgood.core.lookup import PRESETS
+from feelgood.core.policy import AGENTS
 from feelgood.core.spec import Spec
 from feelgood.paper.linear_settings import beta_at, linear_settings
 from feelgood.paper.network_presets import network_settings, networks_at_beta_1
@@ -74,6 +75,15 @@ def _at_temperature(
 _STEPS_AT_BETA_1 = {"svrglmc": 0.3, "ulmc": 0.3, "lmc": 0.5, "mala": 0.4, "hmc": 0.8}
 
 
+@PRESETS.register("constant-bonus")
+def constant_bonus(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
+    """The bonus as it was out of the box before its weight fell: λ = 0.1 in every round."""
+    rule = AGENTS[agent].settings.get("lam")
+    if rule is None or rule.default == 0.0:
+        return {}
+    return {"lam": 0.1, "lam_schedule": "constant"}
+
+
 @PRESETS.register("beta-1")
 def beta_1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     """β = η = 1 and ρ = 0.01, with steps that follow the curvature: the same for linear agents.
@@ -81,10 +91,13 @@ def beta_1(agent: str, testbed: str, spec: Spec, rounds: int) -> dict[str, Any]:
     Most studies of single questions were run so. The noise of a testbed does not enter, and the
     bonus is on the score. Agents with a network have what they had by default in those studies.
     """
-    parts = grammar.parts_of(agent)
+    parts, out = grammar.parts_of(agent), constant_bonus(agent, testbed, spec, rounds)
     if parts is None:
-        return {"eta": 1.0, "rho": 0.01} if agent == "lints" else networks_at_beta_1(agent)
-    out: dict[str, Any] = {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
+        return out | ({"eta": 1.0, "rho": 0.01} if agent == "lints" else networks_at_beta_1(agent))
+    out |= {"beta": 1.0, "eta": 1.0, "rho": 0.01, "lambda_reg": 1.0, "early": 1}
     out["bonus_on"] = "score" if spec.rewards == "bernoulli" else "mean"
-    out["step"] = _STEPS_AT_BETA_1[parts.variant + parts.kernel_name]
+    # A jump beside the steps leaves them as they are; a kernel of one's own keeps its own.
+    for name in (parts.kernel_name, parts.variant + parts.kernel_name):
+        if name in _STEPS_AT_BETA_1:
+            out["step"] = _STEPS_AT_BETA_1[name]
     return out

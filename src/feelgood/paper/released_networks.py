@@ -116,5 +116,5 @@ def released_network_settings(
         lr, reg, nu = line.ts
         lam, b = line.smooth if name == "sfg-neural-ts" else line.hard
         own = {"lr": lr, "reg": reg, "nu": nu, "lam": lam, "b": b, "s": 10.0}
-        return common | own | {"bonus_on": "score"}
+        return common | own | {"lam_schedule": "constant", "bonus_on": "score"}
     return None

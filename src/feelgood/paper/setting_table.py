@@ -42,7 +42,7 @@ FAMILIES: dict[str, tuple[str, Spec, int]] = {
     "cifar10": ("cifar10", Spec(arms=10, dim=3072, rewards="bernoulli"), 25_000),
 }
 #: Settings that the text and the code cannot state, because only our agents have them.
-_OURS = {"early", "bonus_on"}
+_OURS = {"early", "bonus_on", "lam_schedule"}
 NONE = "–"
 
 

@@ -78,7 +78,11 @@ class FeelGood(Bonus):
     """
 
     lam: Number = setting(
-        0.1, "weight λ of the feel-good bonus", low=0.0, high=1e6, tune=(1e-3, 1.0)
+        1.0,
+        "weight λ of the feel-good bonus, in units of one over the rewards'",
+        low=0.0,
+        high=1e6,
+        tune=(1e-3, 1.0),
     )
     b: Number = setting(1000.0, "cap b of the feel-good bonus", above=0.0, high=1e9)
     bonus_on: str = setting(
@@ -87,7 +91,7 @@ class FeelGood(Bonus):
         choices=("mean", "score"),
     )
     lam_schedule: str = setting(
-        "constant",
+        "sqrt",
         "weight of round s: lam, lam/√s, or √(2 ln(1/prior_mass)/horizon)",
         choices=LAM_SCHEDULES,
     )

@@ -1,0 +1,266 @@
+"""Why do networks stay on a wrong arm, why does a bonus make it worse, and what frees them?"""
+
+from collections.abc import Sequence
+
+from feelgood.engine.results import AgentResult
+from showdown import yardsticks
+from showdown.book import Book, grid, section
+from showdown.effects import effect, mean_and_median
+from showdown.families import Family
+from showdown.question import Question
+from showdown.questions.missing import lacking
+from showdown.stuck_seeds import (
+    Bar,
+    Beside,
+    beside,
+    freed_and_bound,
+    share_of,
+    share_text,
+    together,
+)
+from showdown.wording import count, number
+
+STUDIES = ("question-stuck",)
+#: The paper's step size, β and batch on adult.
+LR, BETA, BATCH = 0.005, 775.5, 256
+#: Below this softness a smoothed maximum of rewards of 0 and 1 is nearly the maximum.
+SMOOTH = 0.1
+#: How the comparison of the longest step ends.
+SHORTEST = ", beside the shortest step"
+#: More settings than this are not named in a sentence.
+NAMED = 4
+#: Families, as they are called.
+PLAIN, BONUS, SMOOTHED, BOX = (
+    "without a bonus, beside the paper's settings",
+    "the bonus, beside none",
+    "the smoothed maximum, beside the maximum",
+    "out of the box, the bonus beside none",
+)
+#: A pair: what is changed, the run, and what it stands beside.
+Pair = tuple[str, AgentResult, AgentResult | None]
+
+
+class Runs:
+    """The study's runs, found by what they are."""
+
+    def __init__(self, book: Book) -> None:
+        self.all = book.shelf.of(*STUDIES)
+        self.bar: Bar = lambda r: _bar(book, r)
+
+    def one(self, agent: str, **own: object) -> AgentResult | None:
+        """The run with these settings; None where there is none."""
+        fits = (r for r in self.all if r.agent == agent and own.items() <= r.settings.items())
+        return next(fits, None)
+
+    def plain(self, **own: object) -> AgentResult | None:
+        """`neural-lmcts` at the paper's settings but for these."""
+        return self.one("neural-lmcts", **({"lr": LR, "beta": BETA, "batch": BATCH} | own))
+
+    def hard(self, r: AgentResult) -> AgentResult | None:
+        """The same bonus on the maximum itself."""
+        own = {"beta": BETA, "lam_schedule": "constant"} | {n: r.settings[n] for n in ("b", "lam")}
+        return self.one("neural-fglmcts", **own)
+
+    def of(self, agent: str, boxed: bool = False) -> list[AgentResult]:
+        """All runs of an agent at the paper's settings or near them, or those out of the box."""
+        own = [r for r in self.all if r.agent == agent and _boxed(r) == boxed]
+        names = ("lam", "softness", "beta", "lr")
+        return sorted(own, key=lambda r: [_number(r.settings.get(name)) for name in names])
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _boxed(r: AgentResult) -> bool:
+    return isinstance(r.settings["beta"], str)
+
+
+def _bar(book: Book, r: AgentResult) -> float | None:
+    own = book.yardsticks.get(yardsticks.key_of(r))
+    return None if own is None else own.stuck_from
+
+
+def weight(r: AgentResult) -> str:
+    """`λ = 0.1`, or `λ = 1/√s` of a weight that falls."""
+    falls = r.settings.get("lam_schedule") == "sqrt"
+    return f"λ = {r.settings['lam']:g}{'/√s' if falls else ''}"
+
+
+def _hot(r: AgentResult) -> str:
+    times = BETA / float(r.settings["beta"])
+    return "" if times == 1 else f"temperature × {times:g}"
+
+
+def pairs(runs: Runs) -> dict[str, list[Pair]]:
+    """All pairs of each family that were run."""
+    base = runs.plain()
+    plain: list[Pair] = []
+    for r in runs.of("neural-lmcts"):
+        changed = [_hot(r)] if _hot(r) else []
+        changed += [f"step × {r.settings['lr'] / LR:g}"] if r.settings["lr"] != LR else []
+        changed += ["whole history"] if r.settings["batch"] == 0 else []
+        if changed:
+            plain.append((", ".join(changed), r, base))
+    steps = [r for r in runs.of("neural-lmcts") if not _hot(r) and r.settings["batch"] == BATCH]
+    if len(steps) > 1:
+        plain.append((f"step × {steps[-1].settings['lr'] / LR:g}{SHORTEST}", steps[-1], steps[0]))
+    # A Metropolis filter needs the whole history: it stands beside steps that have it, too.
+    whole = runs.plain(batch=0)
+    plain += [("Metropolis filter, whole history", r, whole) for r in runs.of("neural-malats")]
+    bonus: list[Pair] = [
+        (", ".join(filter(None, [weight(r), _hot(r)])), r, runs.plain(beta=r.settings["beta"]))
+        for r in runs.of("neural-fglmcts")
+    ]
+    smoothed: list[Pair] = [
+        (
+            f"{weight(r)}, softness {r.settings['softness']:g}",
+            r,
+            runs.hard(r),
+        )
+        for r in runs.of("neural-soft-fglmcts")
+    ]
+    box = runs.of("neural-lmcts", boxed=True)
+    boxed: list[Pair] = [
+        (f"{weight(r)}, out of the box", r, box[0] if box else None)
+        for r in runs.of("neural-fglmcts", boxed=True)
+    ]
+    return {PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed, BOX: boxed}
+
+
+def families(book: Book) -> list[Family]:
+    """Regrets of all pairs; nothing before something has been run."""
+    runs = Runs(book)
+    found = pairs(runs) if runs.all else {}
+    return [
+        Family.of(name, [effect(label, r, base) for label, r, base in own])
+        for name, own in found.items()
+        if own
+    ]
+
+
+def stuck(runs: Runs) -> dict[str, list[Beside]]:
+    """Stuck seeds of all pairs, corrected within each family."""
+    return {
+        name: together(b for label, r, base in own for b in beside(label, r, base, runs.bar))
+        for name, own in pairs(runs).items()
+    }
+
+
+# What came out -------------------------------------------------------------------------------
+
+
+def says(book: Book, found: Sequence[Family]) -> list[str]:
+    """What is missing, what the bonus does, and what became of both conjectures."""
+    runs, out = Runs(book), lacking(book, STUDIES)
+    judged = stuck(runs) if runs.all else {}
+    if not any(judged.values()):
+        return [*out, "Nothing can be said of stuck seeds before these are run."]
+    base = runs.plain()
+    if base is not None:
+        out.append(
+            "At the paper's settings without a bonus "
+            f"{share_text(share_of(base, runs.bar))} of {len(base.seeds)} seeds are stuck after "
+            f"{base.rounds:,} rounds."
+        )
+    out += _tally("The bonus, beside none", judged[BONUS])
+    out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged[SMOOTHED])}")
+    out.append(f"**Unadjusted steps have a wider law**: {_wider(judged[PLAIN])}")
+    return out + _freeing(judged)
+
+
+def _tally(subject: str, found: Sequence[Beside]) -> list[str]:
+    if not found:
+        return []
+    freed, bound = freed_and_bound(found)
+    return [
+        f"{subject}: frees seeds in {freed} of {count(len(found), 'setting')}, binds in {bound}."
+    ]
+
+
+def _incumbent(found: Sequence[Beside]) -> str:
+    """Of a maximum that is smoothed over the arms, seeds are freed: the gradient went to one."""
+    own = [b for b in found if b.changed.settings["softness"] >= SMOOTH]
+    if not own:
+        return "not run."
+    freed, bound = freed_and_bound(own)
+    told = (
+        f"a maximum smoothed over the arms frees seeds in {freed} of {count(len(own), 'setting')}, "
+        f"and binds some in {bound}."
+    )
+    if freed and not bound:
+        return f"supported: {told}"
+    return f"{'contradicted' if bound and not freed else 'not supported'}: {told}"
+
+
+def _wider(found: Sequence[Beside]) -> str:
+    """A Metropolis filter would bind seeds, and longer steps would free some."""
+    filtered = [b for b in found if b.changed.agent == "neural-malats"]
+    long = [b for b in found if b.label.endswith(SHORTEST)]
+    if not filtered or not long:
+        return "not run."
+    told = (
+        f"a filter frees {filtered[0].freed} of {filtered[0].seeds} seeds and binds "
+        f"{filtered[0].bound}. The longest step, beside the shortest, frees {long[0].freed} and "
+        f"binds {long[0].bound}."
+    )
+    for_it = [filtered[0].binds, long[0].frees]
+    against = [filtered[0].frees, long[0].binds]
+    if any(against):
+        return f"{'open, as runs disagree' if any(for_it) else 'contradicted'}: {told}"
+    words = {2: "supported", 1: "half supported", 0: "not supported"}
+    return f"{words[sum(for_it)]}: {told}"
+
+
+def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
+    """What frees seeds, of all that was tried."""
+    found = [b.label for own in judged.values() for b in own if b.frees]
+    if not found:
+        return ["What frees seeds: nothing that was tried, by Holm's rule."]
+    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    return [f"What frees seeds: {'; '.join([*found[:NAMED], *more])}."]
+
+
+def more(book: Book) -> list[str]:
+    """All settings: stuck seeds with intervals, regrets, and the test beside their twin."""
+    runs = Runs(book)
+    base = runs.plain()
+    rows = (
+        [] if base is None else [["the paper's settings, no bonus", *_numbers(runs, base), "", ""]]
+    )
+    for own in stuck(runs).values() if runs.all else ():
+        for b in own:
+            changes = f"{b.freed} / {b.bound}"
+            rows.append([b.label, *_numbers(runs, b.changed), changes, f"{b.holm:.2g}"])
+    if not rows:
+        return []
+    header = ("setting", "stuck", "regret", "freed / bound", "p (Holm)")
+    about = (
+        "Shares of stuck seeds with 95 % intervals; mean regrets, with medians in brackets. "
+        "*Freed* seeds are stuck only in the run beside which the setting stands, *bound* ones "
+        "only with it. p is that of an exact test."
+    )
+    return [section("All settings", about, grid(header, rows))]
+
+
+def _numbers(runs: Runs, r: AgentResult) -> list[str]:
+    mean, median = mean_and_median(r.final_regret)
+    return [share_text(share_of(r, runs.bar)), f"{number(mean)} ({number(median)})"]
+
+
+QUESTION = Question(
+    name="stuck-networks",
+    place=32,
+    title="Why do networks stay on a wrong arm?",
+    asks=(
+        "On adult some seeds of the paper's network play the wrong arm for ever, and more of them "
+        "with a bonus. Two conjectures. The bonus's gradient goes to the arm that is the best "
+        "already, which a maximum smoothed over the arms would not do. And unadjusted steps have a "
+        "wider law, which finds rare optima by itself. [Stuck seeds](reading.md#stuck-seeds) lose "
+        "nearly what chance loses. All runs have 2,000 rounds."
+    ),
+    studies=STUDIES,
+    families=families,
+    says=says,
+    more=more,
+)
