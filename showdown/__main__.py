@@ -12,9 +12,12 @@ ROOT = Path(__file__).resolve().parents[1]
 app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 ResultsOption = Annotated[Path, typer.Option("--results", help="Folder of the small files.")]
 StudiesOption = Annotated[Path, typer.Option(help="Folder of study files.")]
-StudyOption = Annotated[str | None, typer.Option(help="Of this study only.")]
+StudyOption = Annotated[
+    list[str] | None, typer.Option(help="Of this study only; several are taken in their order.")
+]
 TestbedOption = Annotated[str | None, typer.Option(help="On this testbed only.")]
 AgentOption = Annotated[str | None, typer.Option(help="Of this agent only.")]
+BelowOption = Annotated[int | None, typer.Option(help="Of seeds below this number only.")]
 
 
 @app.command()
@@ -22,13 +25,14 @@ def missing(
     study: StudyOption = None,
     testbed: TestbedOption = None,
     agent: AgentOption = None,
+    below: BelowOption = None,
     studies: StudiesOption = ROOT / "studies",
     results: ResultsOption = ROOT / "results",
 ) -> None:
     """List what the studies ask for and results/ lacks."""
     from showdown.filling import Wanted, listed, missing_study
 
-    left = missing_study(studies, results, Wanted(study, testbed, agent), _note)
+    left = missing_study(studies, results, Wanted(tuple(study or ()), testbed, agent, below), _note)
     for name, player, settings, seeds in listed(left.cells) if left else ():
         several = f"{settings} settings, " if settings > 1 else ""
         typer.echo(f"{name} {player}: {several}{seeds} runs")
@@ -41,6 +45,7 @@ def fill(
     study: StudyOption = None,
     testbed: TestbedOption = None,
     agent: AgentOption = None,
+    below: BelowOption = None,
     workers: Annotated[int | None, typer.Option(help="As for `feelgood study run`.")] = None,
     studies: StudiesOption = ROOT / "studies",
     results: ResultsOption = ROOT / "results",
@@ -51,7 +56,7 @@ def fill(
     from showdown.filling import Wanted, missing_study
 
     use_no_accelerator()
-    left = missing_study(studies, results, Wanted(study, testbed, agent), _note)
+    left = missing_study(studies, results, Wanted(tuple(study or ()), testbed, agent, below), _note)
     if left is None:
         typer.echo("nothing of this is missing")
         return

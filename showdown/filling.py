@@ -12,16 +12,29 @@ from showdown import keeping, searching
 
 @dataclasses.dataclass(frozen=True)
 class Wanted:
-    """Which part of what is missing: by the name of a study, a testbed or an agent; None: all."""
+    """Which part of what is missing: by names of studies, a testbed or an agent; None: all."""
 
-    study: str | None = None
+    #: Run in this order; without any, all studies by name.
+    studies: tuple[str, ...] = ()
     testbed: str | None = None
     agent: str | None = None
+    #: Seeds below this number only.
+    below: int | None = None
 
-    def holds(self, study: str, cell: Cell) -> bool:
-        """Whether this cell of a study is part of it."""
-        pairs = ((self.study, study), (self.testbed, cell.testbed), (self.agent, cell.agent))
-        return all(wanted in (None, name) for wanted, name in pairs)
+    def files(self, folder: Path) -> list[Path]:
+        """The studies in their order; an error for a name that is not there."""
+        files = {file.stem: file for file in sorted(folder.glob("*.toml"))}
+        for name in self.studies:
+            if name not in files:
+                raise FeelgoodError(f"there is no study '{name}' in {folder}: see its files.")
+        return [files[name] for name in self.studies or files]
+
+    def seeds(self, cell: Cell) -> tuple[int, ...]:
+        """The wanted seeds of a cell; none where it is not part of it."""
+        pairs = ((self.testbed, cell.testbed), (self.agent, cell.agent))
+        if any(wanted not in (None, name) for wanted, name in pairs):
+            return ()
+        return tuple(seed for seed in cell.seeds if self.below is None or seed < self.below)
 
 
 def missing_study(
@@ -36,9 +49,8 @@ def missing_study(
     """
     here = _seeds_here(folder)
     cells: list[Cell] = []
-    for file in sorted(studies.glob("*.toml")):
-        if wanted.study not in (None, file.stem):
-            continue
+    plugins: dict[str, None] = {}
+    for file in wanted.files(studies):
         try:
             plan = read_study(file).plan
         except FeelgoodError as error:
@@ -46,11 +58,12 @@ def missing_study(
             continue
         for cell in _cells(file, plan, folder, note):
             key = (run_key(cell), cell.posterior_every is not None)
-            seeds = tuple(seed for seed in cell.seeds if seed not in here.get(key, ()))
-            if seeds and wanted.holds(file.stem, cell):
+            seeds = tuple(seed for seed in wanted.seeds(cell) if seed not in here.get(key, ()))
+            if seeds:
                 cells.append(dataclasses.replace(cell, seeds=seeds))
                 here.setdefault(key, set()).update(seeds)
-    return Study("missing", tuple(cells)) if cells else None
+                plugins |= dict.fromkeys(plan.plugins)
+    return Study("missing", tuple(cells), tuple(plugins)) if cells else None
 
 
 def _cells(

@@ -213,6 +213,42 @@ def test_stores_become_small_files(tmp_path: Path) -> None:
     assert kept.numbers, "shorter than published, and yet beside it"
 
 
+#: A plug-in that registers an agent.
+HERMIT = """
+from feelgood import AGENTS
+from feelgood.agents.uniform import Uniform
+
+
+@AGENTS.register("hermit")
+class Hermit(Uniform):
+    \"\"\"Plays by chance.\"\"\"
+"""
+
+
+def test_what_is_missing_in_an_order_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Studies one after the other, the first seeds only, with the plug-ins that they need."""
+    monkeypatch.setattr(AGENTS, "_families", dict(AGENTS._families))
+    monkeypatch.setattr(AGENTS, "_digests", dict(AGENTS._digests))
+    head = 'testbeds = ["linear-20"]\nrounds = 8\nseeds = 30\n'
+    (tmp_path / "early.toml").write_text(f'{head}agents = ["lints"]\n')
+    (tmp_path / "hermit.py").write_text(HERMIT)
+    own = f'{head}plugins = ["hermit.py"]\nagents = ["hermit", "linucb"]\n'
+    (tmp_path / "own.toml").write_text(own)
+
+    def left(*studies: str, below: int | None = None) -> Any:
+        return missing_study(tmp_path, tmp_path / "results", Wanted(studies, below=below))
+
+    agents = [agent for _, agent, *_ in listed(left("own", "early").cells)]
+    assert agents == ["hermit", "linucb", "lints"]
+    assert [seeds for *_, seeds in listed(left("early", below=13).cells)] == [13]
+    assert left("own").plugins == (str(tmp_path / "hermit.py"),)
+    assert left("early").plugins == ()
+    with pytest.raises(FeelgoodError, match="there is no study 'late'"):
+        left("late")
+
+
 @pytest.mark.slow  # it runs two studies
 def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     """Seeds that are here are not run again, unless their posterior is asked for and missing."""
@@ -227,11 +263,12 @@ def test_what_is_missing_is_run_in_pieces(tmp_path: Path) -> None:
     (studies / "elsewhere.toml").write_text('testbeds = ["nowhere-3"]\nagents = ["lints"]\n')
     notes: list[str] = []
 
-    def left(*words: str | None) -> list[tuple[str, str, int, int]]:
-        study = missing_study(studies, folder, Wanted(*words), notes.append)
-        return [] if study is None else list(listed(study.cells))
+    def left(study: str | None, *words: str) -> list[tuple[str, str, int, int]]:
+        wanted = Wanted((study,) if study else (), *words)
+        found = missing_study(studies, folder, wanted, notes.append)
+        return [] if found is None else list(listed(found.cells))
 
-    everything = ("mine", None, None)
+    everything = ("mine",)
     beds, agents = ("linear-20", "linear-40"), ("linucb", "lints")
     assert left(*everything) == [(bed, agent, 1, 12) for bed in beds for agent in agents]
     assert left(None, "linear-40", "lints") == [("linear-40", "lints", 1, 12)]
