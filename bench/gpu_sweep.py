@@ -71,7 +71,7 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-THREADS = ((128, 4), (512, 4), (256, 8), (512, 8), (256, 2))
+THREADS = ((256, 4), (256, 1), (512, 2), (128, 1), (512, 1))
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
 

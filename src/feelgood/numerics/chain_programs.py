@@ -36,10 +36,11 @@ class Threads(NamedTuple):
     """How a chain's program is spread: the length of a tile, and how many times 32 threads."""
 
     tile: int = 256
-    warps: int = 4
+    warps: int = 2
 
 
-#: What suits a linear model with a few dozen parameters: 2 rounds of a tile per thread.
+#: What suits a linear model with a few dozen parameters: 4 rounds of a tile per thread. A step then
+#: takes 12.8 µs where 2 rounds per thread take 21.2 (`bench/results/gpu-sweep.json`).
 THREADS = Threads()
 
 
