@@ -19,7 +19,7 @@ def wheel(book: Book, study: str) -> list[Effect]:
 def families(book: Book) -> list[Family]:
     """Out of the box, and at the paper's settings."""
     return [
-        Family.of("preset `beta-1`, λ = 0.1", wheel(book, STUDIES[0])),
+        Family.of("out of the box, λ = 1/√s", wheel(book, STUDIES[0])),
         Family.of("the paper's settings, λ = 0.01", wheel(book, STUDIES[1])),
     ]
 
@@ -32,7 +32,7 @@ def shown(found: Sequence[Family]) -> list[Judged]:
 def says(book: Book, found: Sequence[Family]) -> list[str]:
     """Counts."""
     return [
-        tally_sentence("A bonus of 0.1 with the preset `beta-1`", found[0]),
+        tally_sentence("Out of the box, with a weight of 1/√s", found[0]),
         tally_sentence("The paper's settings", found[1]),
     ]
 

@@ -48,7 +48,7 @@ def test_an_agent_stands_once_per_preset_and_kind_of_testbed() -> None:
 
 def made(agent: str, regret: np.ndarray) -> Baseline:
     seeds = tuple(range(len(regret)))
-    return Baseline("linear-20", {}, agent, {}, "beta-1", 100, seeds, regret)
+    return Baseline("linear-20", {}, agent, {}, "default", 100, seeds, regret)
 
 
 def result_of(regret: np.ndarray, diverged: int | None = None) -> feelgood.AgentResult:
@@ -89,7 +89,7 @@ def test_linucb_meets_its_own_shipped_seeds() -> None:
     own = next(
         row
         for row in outcome.beside
-        if row.baseline.agent == "linucb" and "beta-1" in row.baseline.preset
+        if row.baseline.agent == "linucb" and "default" in row.baseline.preset
     )
     np.testing.assert_allclose(
         outcome.result.final_regret, own.baseline.final_regret[:2], rtol=0.02

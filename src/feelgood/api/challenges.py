@@ -34,7 +34,7 @@ class Baseline:
     testbed_settings: dict[str, Any]
     agent: str
     settings: dict[str, Any]
-    #: Whose settings: the preset `"beta-1"`, the preset `"paper"`, or both of them.
+    #: Whose settings: `"default"`, out of the box, the preset `"beta-1"` or `"paper"`, or several.
     preset: str
     rounds: int
     seeds: tuple[int, ...]
