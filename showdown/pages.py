@@ -5,7 +5,7 @@ from pathlib import Path
 
 from feelgood.report.charts.curves import regret_curves
 from feelgood.report.rendering import render
-from showdown import front, pairs, published, worlds
+from showdown import front, pairs, published, world_samplers, worlds
 from showdown.book import Book
 from showdown.places import by_testbed
 from showdown.question import all_questions, page
@@ -16,6 +16,7 @@ from showdown.slimming import roomy, slim
 OTHERS: tuple[tuple[str, str, Callable[[Book], str]], ...] = (
     ("agreement.md", "Which published numbers are reproduced?", published.agreement),
     ("worlds.md", "In which worlds does feeling good pay?", worlds.page),
+    (world_samplers.PAGE, "Which samplers keep the promise of the bonus?", world_samplers.page),
 )
 #: Folder of the files of pairs, in that of the results.
 PAIRS = "pairs"

@@ -8,11 +8,11 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import bootstrap
 from showdown import world_figures
-from showdown.book import Book, grid, section
+from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate
-from showdown.world_runs import shares, single, stuck
+from showdown.world_runs import regrets_by_seed, shares, single, stuck
 
-STUDY = "worlds-samplers"
+STUDY, PAGE = "worlds-samplers", "worlds-samplers.md"
 TITLE = "Which samplers keep the promise?"
 NOT_RUN = "Not run."
 WORLDS = ("bad", "mirror")
@@ -38,6 +38,11 @@ class Sampler:
         """Whether most seeds play one arm alone in the second half of the bad world."""
         run = self.runs.get("bad")
         return run is not None and 2 * single(run) > len(run.seeds)
+
+    @property
+    def heated(self) -> bool:
+        """Whether its law is another than at temperature 1."""
+        return any(r.settings["temperature"] != 1 for r in self.runs.values())
 
     @property
     def is_exact(self) -> bool:
@@ -76,41 +81,82 @@ def samplers(runs: Sequence[AgentResult]) -> list[Sampler]:
     return sorted(made, key=lambda s: s.regret)
 
 
-def part(book: Book) -> str:
-    """Table, sentences and figure."""
+def found_in(book: Book) -> list[Sampler]:
+    """The samplers; none before there are some beside the exact law."""
     found = samplers(book.shelf.of(STUDY))
-    if len(found) < 4 or not any(s.is_exact and s.exact for s in found):
-        return section(TITLE, NOT_RUN)
+    whole = len(found) >= 4 and any(s.is_exact and s.exact for s in found)
+    return found if whole else []
+
+
+def part(book: Book) -> str:
+    """What the page of the worlds says of them."""
+    found = found_in(book)
+    said = [*_said(found), f"[Both worlds, all samplers]({PAGE})."] if found else [NOT_RUN]
+    return section(TITLE, " ".join(said))
+
+
+def page(book: Book) -> str:
+    """Table, sentences and figure on a page of their own."""
+    head, found = f"# {TITLE}", found_in(book)
+    if not found:
+        return f"{head}\n\n{NOT_RUN}\n"
     one = next(r for s in found for r in s.exact.values())
     about = (
-        f"`linear-trap-16`, prior 0.5, {one.rounds} rounds, {len(one.seeds)} seeds, λ_s = 1/√s. "
-        "The law has two far modes, one per arm. *Locked* seeds play the worse arm mostly; *one "
-        "arm*: a single arm in the second half. *Off*: percentage points between the shares of the "
-        "worse arm and those of the exact law, mean along the run, bad world and mirror."
+        "`linear-trap-16` with prior 0.5, the [bad world and its mirror](../worlds.md), "
+        f"{one.rounds} rounds, {len(one.seeds)} seeds. The bonus has λ_s = 1/√s, and all agents "
+        "are told noise and prior. Its law has two far modes, one per arm. A sampler keeps the "
+        "promise of the bonus if it plays both arms as often as `exact-fgts`, which draws from "
+        "the law itself."
+    )
+    columns = (
+        "*Locked* seeds play the worse arm mostly; *one arm*: a single arm in the second half. "
+        "*Off*: percentage points between the shares of the worse arm and those of the exact law "
+        "at the same temperature, mean along the run, bad world and mirror. Brackets hold 95 % "
+        "bootstrap intervals."
     )
     header = ("agent", "bad world", "locked / one arm", "mirror", "locked / one arm", "off")
     rows = []
     for s in found:
         off = " / ".join("–" if (v := s.off(world)) is None else f"{v:.0f}" for world in WORLDS)
         rows.append([s.label, *s.cells("bad"), *s.cells("mirror"), off])
+    shown = [(s.label.strip("`"), w, r) for s in found for w, r in s.runs.items() if not s.heated]
     figure = book.figure(
         "worlds-samplers",
         "Share of the worse arm along the run, beside the exact law; temperature 1.",
-        lambda: world_figures.sampler_shares(
-            [
-                (s.label.strip("`"), world, r)
-                for s in found
-                for world, r in s.runs.items()
-                if "," not in s.label
-            ]
-        ),
+        lambda: world_figures.sampler_shares(shown),
     )
-    return section(TITLE, about, grid(header, rows), " ".join(_said(found)), figure)
+    said = [*_said(found), *_premium(found)]
+    parts = [head, about, items(said), grid(header, rows), columns, figure]
+    foot = (
+        "Study: `worlds-samplers`. [When feeling good pays](worlds.md) · [all answers](README.md)"
+    )
+    return "\n\n".join([*parts, foot]) + "\n"
 
 
 def _said(found: Sequence[Sampler]) -> list[str]:
+    """Who stays in one mode of the bad world, and who does not."""
     chains = [s for s in found if not s.is_exact]
     stay = [s.label for s in chains if s.stays]
     passing = [s.label for s in chains if not s.stays]
     said = [f"In the bad world most seeds stay in one mode: {enumeration(stay)}."] if stay else []
     return said + ([f"Not so: {enumeration(passing)}."] if passing else [])
+
+
+def _premium(found: Sequence[Sampler]) -> list[str]:
+    """Whether those that stay pay the law's price in the mirror."""
+    stay = [s for s in found if s.stays and not s.is_exact and WORLDS[1] in s.runs and s.exact]
+    less = [
+        s for s in stay if WORLDS[1] in s.exact and _cheaper(s.runs[WORLDS[1]], s.exact[WORLDS[1]])
+    ]
+    if not less:
+        return []
+    return [
+        f"In the mirror {len(less)} of these {len(stay)} lose less than the law does, beyond the "
+        "intervals: what does not pay the premium does not have the insurance either."
+    ]
+
+
+def _cheaper(a: AgentResult, b: AgentResult) -> bool:
+    one, other = regrets_by_seed(a), regrets_by_seed(b)
+    common = sorted(one.keys() & other.keys())
+    return bootstrap(np.array([one[s] - other[s] for s in common])).high < 0
