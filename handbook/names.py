@@ -22,7 +22,7 @@ def section(path: str, thing: Any, home: str) -> list[str]:
         lines += _fence(f"class {_call(name, _init_of(thing))}") if _init_of(thing) else []
         lines += [as_markdown(inspect.getdoc(thing) or ""), ""]
         lines += _fields(thing)
-        for member, value in _members(thing):
+        for member, value in members(thing):
             lines += _member(name, member, value)
     elif inspect.isroutine(thing):
         lines += [*_fence(_call(name, thing)), as_markdown(inspect.getdoc(thing) or ""), ""]
@@ -95,7 +95,7 @@ def _pieces(arguments: str) -> Iterator[str]:
         yield piece.strip()
 
 
-def _members(cls: type) -> Iterator[tuple[str, Any]]:
+def members(cls: type) -> Iterator[tuple[str, Any]]:
     for member, value in vars(cls).items():
         function = getattr(value, "__func__", value)
         shown = isinstance(value, property) or inspect.isfunction(function)

@@ -8,6 +8,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -21,16 +22,20 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+def make_wheel(tmp: Path) -> Path:
+    """The wheel of this checkout, in a folder `dist`."""
+    run(*PIP, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp / "dist", ROOT, cwd=tmp)
+    (wheel,) = (tmp / "dist").glob("feelgood-*.whl")
+    return wheel
+
+
 def install(tmp: Path) -> Path:
     """Folder of a new environment that holds the wheel of this checkout."""
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
-    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", tmp / "dist", ROOT, cwd=tmp)
-    (wheel,) = (tmp / "dist").glob("feelgood-*.whl")
-
+    wheel = make_wheel(tmp)
     env = tmp / "env"
     venv.create(env, with_pip=False, symlinks=os.name != "nt")
     python = env / "bin" / "python"
-    run(*pip, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=tmp)
+    run(*PIP, "--python", python, "install", "--no-deps", "--no-index", wheel, cwd=tmp)
 
     # The dependencies are those of the running environment, which saves downloading them again: a
     # .pth file appends its site-packages to the path. The .pth files in there, among them the one

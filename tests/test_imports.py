@@ -9,6 +9,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from feelgood.core.arrow import MODULES
+
 ROOT = Path(__file__).parents[1]
 #: Packages of which a part is there only once somebody has imported it.
 LAZY = ("pyarrow", "scipy", "importlib", "concurrent", "xml", "rich")
@@ -48,6 +50,10 @@ def uses_of(file: Path) -> dict[str, tuple[set[str], set[str]]]:
                 top = entry.name.split(".")[0]
                 names[entry.asname or top] = entry.name if entry.asname else top
                 imported[top].add(entry.name)
+        elif isinstance(node, ast.ImportFrom) and node.module == "feelgood.core.arrow":
+            for entry in node.names:
+                names[entry.name] = MODULES[entry.name]
+                imported["pyarrow"].add(MODULES[entry.name])
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             imported[node.module.split(".")[0]].add(node.module)
     used: dict[str, set[str]] = defaultdict(set)

@@ -1,5 +1,6 @@
 """Without the extras the package runs, compares and saves; what needs one says which."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 from clean_install import ROOT, run
 
-EXTRAS = ("altair", "vl_convert", "blackjax", "ray", "arviz", "sklearn")
+EXTRAS = ("pyarrow", "altair", "vl_convert", "blackjax", "ray", "arviz", "sklearn")
 WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({EXTRAS}))\n"
 
 
@@ -22,9 +23,17 @@ import feelgood
 
 result = feelgood.run("linear-20", ["lints", "uniform"], rounds=50, seeds=3)
 print(result.compare())
-result.save("kept")
-print(len(feelgood.load("kept")))
+bandit = feelgood.Bandit("lints", arms=["tea", "rum"], features=2, seed=0, journal="journal")
+decision = bandit.act([1.0, 0.5])
+bandit.update(decision.id, 1.0)
+bandit.save("bandit.fg")
+print(feelgood.Bandit.load("bandit.fg").version, "reward")
 for attempt in (
+    lambda: result.save("kept"),
+    result.to_pandas,
+    lambda: feelgood.tune,
+    lambda: feelgood.evaluate,
+    lambda: feelgood.Bandit("lints", arms=["tea", "rum"], features=2, log="log.arrow"),
     result.plot,
     lambda: feelgood.run("linear-20", "blackjax:nuts", rounds=20, seeds=1),
 ):
@@ -36,27 +45,52 @@ for attempt in (
 
 
 @pytest.mark.slow
-def test_the_core_runs_without_extras(tmp_path: Path) -> None:
+def test_the_core_runs_and_decides_without_extras(tmp_path: Path) -> None:
     done = python(RUNS, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "higher regret" in done.stdout
+    assert "1 reward" in done.stdout
     said = [line for line in done.stdout.splitlines() if line.startswith("said: ")]
-    assert len(said) == 2
-    assert "pip install 'feelgood[charts]'" in said[0]
-    assert "pip install 'feelgood[blackjax]'" in said[1]
+    wanted = ["files"] * 5 + ["charts", "blackjax"]
+    assert [re.findall(r"pip install 'feelgood\[(\w+)\]'", line) for line in said] == [
+        [extra] for extra in wanted
+    ]
+
+
+COMMAND = "from feelgood import cli; sys.argv = ['feelgood', *{}]; cli.main()"
+RUN = ["run", "linear-20", "uniform", "--rounds", "20", "--seeds", "2"]
 
 
 @pytest.mark.slow
-def test_a_command_that_needs_an_extra_says_so(tmp_path: Path) -> None:
-    source = "from feelgood import cli; sys.argv = ['feelgood', *{}]; cli.main()"
-    words = ["run", "linear-20", "uniform", "--rounds", "20", "--seeds", "2", "--out", "kept"]
-    done = python(source.format(words), tmp_path)
+@pytest.mark.parametrize("words", [RUN, ["list"], ["list", "lints"], ["doctor"]])
+def test_a_command_without_files_needs_no_extra(words: list[str], tmp_path: Path) -> None:
+    done = python(COMMAND.format(words), tmp_path)
     assert done.returncode == 0, done.stderr
-    done = python(source.format(["plot", "kept", "--out", "a.svg"]), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ([*RUN[:3], "--rounds", "1m", "--out", "kept"], "files"),  # before it runs, not after
+        pytest.param(
+            [*RUN[:3], "--rounds", "1m", "--page", "page.html"], "charts", marks=pytest.mark.slow
+        ),
+        pytest.param(["study", "run", "mine.toml"], "files", marks=pytest.mark.slow),
+        pytest.param(["evaluate", "log.csv", "lints"], "files", marks=pytest.mark.slow),
+        pytest.param(
+            ["challenge", "lints", "--testbed", "wheel-0.99"], "files", marks=pytest.mark.slow
+        ),
+        pytest.param(["plot", "kept", "--out", "a.svg"], "charts", marks=pytest.mark.slow),
+    ],
+)
+def test_a_command_that_needs_an_extra_says_so(
+    words: list[str], extra: str, tmp_path: Path
+) -> None:
+    done = python(COMMAND.format(words), tmp_path)
     assert done.returncode == 2
-    assert done.stderr.strip().startswith("feelgood: charts and pages need the package altair")
-    done = python(source.format(["doctor"]), tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("feelgood: ")
+    assert done.stderr.endswith(f"pip install 'feelgood[{extra}]'.\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -1,6 +1,10 @@
-"""Trackers get the numbers of a result; the packages are stood in for by what they are called."""
+"""Trackers get the numbers of a result.
+
+Where MLflow or Weights & Biases is not installed, something stands in for it that notes the calls.
+"""
 
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -72,11 +76,52 @@ def test_weights_and_biases_get_the_curve_and_the_summary(
     assert "regret_mean" in run.summary
 
 
-@pytest.mark.slow
-def test_the_real_mlflow(
-    result: feelgood.RunResult, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("tracker", [to_mlflow, to_wandb])
+def test_a_tracker_that_is_not_installed_gets_one_sentence(
+    tracker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    name = tracker.__name__.removeprefix("to_")
+    monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(feelgood.FeelgoodError, match=rf"pip install 'feelgood\[{name}\]'"):
+        tracker()
+
+
+# The real packages, where they are installed. They warn of their own next versions.
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_real_mlflow(
+    result: feelgood.RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")  # mlflow-skinny has no database
     mlflow = pytest.importorskip("mlflow", reason="MLflow is not installed")
-    mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/runs.db")
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
     track(result, to_mlflow())
-    assert len(mlflow.search_runs()) == 2
+    client = mlflow.MlflowClient()
+    runs = client.search_runs([client.get_experiment_by_name("Default").experiment_id])
+    for run in runs:
+        own = result[f"linucb alpha={float(run.data.params['agent.alpha']):g}"]
+        assert run.data.metrics["regret_mean"] == own.regret.mean
+        history = client.get_metric_history(run.info.run_id, "regret")
+        assert [(m.step, m.value) for m in history][-1] == (60, own.curve_mean()[-1])
+    assert len(runs) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_real_wandb(
+    result: feelgood.RunResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a network and an account: its offline mode writes one file per run."""
+    wandb = pytest.importorskip("wandb", reason="wandb is not installed")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    track(result, to_wandb(project="bandits", dir=str(tmp_path)))
+    wandb.teardown()  # all is written
+    files = list(tmp_path.glob("wandb/offline-run-*/*.wandb"))
+    assert len(files) == 2
+    for file in files:
+        content = file.read_bytes()
+        assert b"linucb on linear-20" in content
+        assert b"regret_mean" in content

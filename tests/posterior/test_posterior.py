@@ -716,7 +716,7 @@ def test_a_missing_arviz_is_one_sentence(
     monkeypatch.setitem(sys.modules, "arviz", None)
     file = str(tmp_path / "draws.nc")
     assert command(monkeypatch, "posterior", "lints", *QUICK, "--arviz", file) == 2
-    assert "install feelgood with the extra 'arviz'" in capsys.readouterr().err
+    assert "pip install 'feelgood[arviz]'" in capsys.readouterr().err
 
 
 def test_a_testbed_without_noise_has_no_posterior() -> None:

@@ -5,11 +5,15 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from coba.primitives import Learner
 
-from feelgood.core.errors import FeelgoodError, shown
+from feelgood.core.errors import FeelgoodError, missing_package, shown
 from feelgood.live.bandit import Bandit
 from feelgood.testbeds.payoffs import Payoffs
+
+try:
+    from coba.primitives import Learner
+except ModuleNotFoundError:
+    raise missing_package("the bridge to coba needs", "coba", "coba") from None
 
 
 class CobaLearner(Learner):

@@ -3,13 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from feelgood.core.arguments import parse_rounds
+from feelgood.core.errors import missing_package
 from feelgood.core.testbed import Testbed
 from feelgood.engine.building import build_testbed
 from feelgood.engine.environment import environment
+
+try:
+    import gymnasium
+except ModuleNotFoundError:
+    raise missing_package("environments need", "gymnasium", "gymnasium") from None
 
 _MOST_SEEDS = 2**32
 

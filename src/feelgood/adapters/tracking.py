@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from feelgood.core.errors import missing_package
 from feelgood.engine.results import AgentResult
 
 #: The mean regret along a run: pairs of a round and a number.
@@ -54,7 +55,10 @@ def track(results: Iterable[AgentResult], tracker: Tracker) -> None:
 
 def to_mlflow() -> Tracker:
     """A tracker for MLflow: one run per agent and setting, in the experiment that is set."""
-    import mlflow
+    try:
+        import mlflow
+    except ModuleNotFoundError:
+        raise missing_package("this tracker needs", "mlflow", "mlflow") from None
 
     def log(
         name: str, settings: Mapping[str, Any], curve: Curve, numbers: Mapping[str, float]
@@ -70,7 +74,10 @@ def to_mlflow() -> Tracker:
 
 def to_wandb(**options: Any) -> Tracker:
     """A tracker for Weights & Biases: one run per agent and setting; options as of `wandb.init`."""
-    import wandb
+    try:
+        import wandb
+    except ModuleNotFoundError:
+        raise missing_package("this tracker needs", "wandb", "wandb") from None
 
     def log(
         name: str, settings: Mapping[str, Any], curve: Curve, numbers: Mapping[str, float]

@@ -18,7 +18,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Key
 
 from feelgood.agents.gibbs import GibbsPolicy
-from feelgood.core.errors import FeelgoodError, did_you_mean
+from feelgood.core.errors import FeelgoodError, did_you_mean, missing_package
 from feelgood.core.policy import AGENTS, Hints, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
@@ -70,10 +70,7 @@ def find_kernel(name: str) -> _Kernel:
     try:
         import blackjax
     except ModuleNotFoundError:
-        raise FeelgoodError(
-            f"'{_PREFIX}{name}' needs the package blackjax, which is not installed: "
-            "pip install 'feelgood[blackjax]'."
-        ) from None
+        raise missing_package(f"'{_PREFIX}{name}' needs", "blackjax", "blackjax") from None
 
     found = getattr(blackjax, name, None)
     usable = [n for n in dir(blackjax) if hasattr(getattr(blackjax, n), "build_kernel")]

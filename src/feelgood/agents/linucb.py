@@ -21,6 +21,15 @@ class LinUCB(RidgePolicy):
 
     Li, Chu, Langford and Schapire, "A contextual-bandit approach to personalized news article
     recommendation", WWW 2010.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> wide, narrow = feelgood.run(
+    ...     "linear-20", "linucb", settings={"linucb": {"alpha": [10.0, 1.0]}}, rounds=200, seeds=3
+    ... )
+    >>> bool(narrow.regret.mean < wide.regret.mean)  # too much exploration costs
+    True
     """
 
     alpha: Number = setting(

@@ -87,9 +87,7 @@ def save_entry(outcomes: Sequence[Challenge], file: str | Path) -> Path:
     >>> feelgood.check_entry(file).passed
     True
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+    from feelgood.core.arrow import pa, pq
     from feelgood.studies.execute import provenance
 
     place = parse_path(file)

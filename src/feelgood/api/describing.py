@@ -30,7 +30,8 @@ def texts_of(entry: Entry[Any]) -> Iterator[str]:
     built = entry.build()
     parts = [getattr(built, field.name) for field in dataclasses.fields(built)]
     for thing in (built, *(part for part in parts if dataclasses.is_dataclass(part))):
-        text = (inspect.getdoc(type(thing)) or "").removeprefix(entry.doc).strip()
+        text = (inspect.getdoc(type(thing)) or "").removeprefix(entry.doc)
+        text = text.partition("**Example:**")[0].strip()  # of Python; `example_of` has a command
         if text:
             yield text
 

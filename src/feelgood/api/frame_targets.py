@@ -50,7 +50,7 @@ def payoffs_of(
     called: str, columns: Sequence[str], table: "pa.Table", keep: np.ndarray
 ) -> np.ndarray:
     """What each arm pays for each row."""
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     out = []
     for column in columns:

@@ -110,7 +110,7 @@ class Comparisons:
 
         `p` is that of one row alone; the verdict counts the rows.
         """
-        import pyarrow as pa
+        from feelgood.core.arrow import pa
 
         schema = pa.schema(
             [

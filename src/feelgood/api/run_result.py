@@ -46,10 +46,16 @@ class RunResult:
 
     **Example:**
 
-    >>> import feelgood
+    >>> import feelgood, tempfile
     >>> result = feelgood.run("linear-20", ["lints", "uniform"], rounds=100, seeds=2)
     >>> result.labels, len(result), result["lints"].rounds
     (('lints', 'uniform'), 2, 100)
+    >>> result.to_arrow().num_rows, len(result.to_pandas()), len(result.to_polars())
+    (4, 4, 4)
+    >>> [row["agent"] for row in result.summary()], list(result.to_json())
+    (['lints', 'uniform'], ['results'])
+    >>> type(feelgood.RunResult.load(result.save(tempfile.mkdtemp() + "/mine"))).__name__
+    'RunResult'
     """
 
     results: tuple[AgentResult, ...]
@@ -121,6 +127,14 @@ class RunResult:
         """The chart of mean cumulative regret along the run, one panel per testbed.
 
         `band` is what is shaded: 10 to 90 % of the seeds, or `"std"`, mean ± standard deviation.
+
+        **Example:**
+
+        >>> import feelgood
+        >>> result = feelgood.run("linear-20", "uniform", rounds=50, seeds=2)
+        >>> chart = result.plot(band="std")  # an Altair chart: `chart.save("regret.html")`
+        >>> sorted({layer["mark"]["type"] for layer in chart.to_dict()["layer"]})
+        ['area', 'line', 'point']
         """
         from feelgood.report.charts.curves import regret_curves  # Altair takes long to import
         from feelgood.report.theme import theme_config

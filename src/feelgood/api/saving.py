@@ -34,8 +34,7 @@ def save_results(
     Everything is written beside the old results first, so that an error leaves those as they are.
     A process that is killed leaves the old results or the new ones.
     """
-    import pyarrow.parquet as pq
-
+    from feelgood.core.arrow import pq
     from feelgood.studies.folder_parts import replacing_parts
     from feelgood.studies.store import Store
 

@@ -48,8 +48,14 @@ class TuneResult:
 
     >>> import feelgood
     >>> found = feelgood.tune("linucb", "linear-20", budget=3, rounds=50, seeds=2)
-    >>> list(found.best), len(found.candidates)
-    (['alpha'], 3)
+    >>> found.title
+    'linucb on linear-20, 50 rounds, 2 seeds'
+    >>> list(found.best), len(found.candidates), found.result.agent
+    (['alpha'], 3, 'linucb')
+    >>> found.rows()[0]["best"], len(list(found.cells())), len(found.to_pandas())
+    (True, 3, 3)
+    >>> found.to_csv().splitlines()[0].split(",")[0]
+    'testbed'
     """
 
     candidates: RunResult
@@ -122,7 +128,7 @@ class TuneResult:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row per candidate in the order of trial, the searched settings in columns."""
-        import pyarrow as pa
+        from feelgood.core.arrow import pa
 
         rows = candidate_rows(self.candidates.results)
         texts = ("settings", "testbed_settings")

@@ -110,8 +110,8 @@ def doctor() -> None:
     out = Console(highlight=False, soft_wrap=True)
     rows = [("python", platform.python_version()), ("platform", platform.platform())]
     rows += [(name, version(name)) for name in ("feelgood", "jax", "jaxlib", "equinox")]
-    rows += [(name, version(name)) for name in ("numpy", "pyarrow")]
-    rows += [(name, _version_or_none(name)) for name in ("altair", "blackjax", "ray")]
+    rows.append(("numpy", version("numpy")))
+    rows += [(name, _version_or_none(name)) for name in ("pyarrow", "altair", "blackjax", "ray")]
     rows.append(("devices", ", ".join(f"{d.device_kind} ({d.platform})" for d in jax.devices())))
     rows.append(("cores", str(usable_cores())))
     rows.append(("cache", str(cache_folder())))

@@ -1,5 +1,6 @@
 """What commands print and write: tables, files."""
 
+import importlib
 import json
 import os
 import shlex
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Width of tables that go to a file or a pipe.
 WIDTH_OF_FILES = 120
+#: What files need that end like this; where a package is missing, the import says which.
+WRITERS = {".html": "feelgood.report.charting", ".parquet": "feelgood.core.parquet"}
 
 
 def console_for(json_: str | None) -> Console:
@@ -36,6 +39,8 @@ def console_for(json_: str | None) -> Console:
 
 def prepare_output(targets: Sequence[Path], force: bool) -> None:
     """Refuse to start a run whose results could not be written."""
+    for suffix in {target.suffix for target in targets} & WRITERS.keys():
+        importlib.import_module(WRITERS[suffix])
     for target in targets:
         try:
             if target.is_dir():

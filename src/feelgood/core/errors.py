@@ -24,6 +24,13 @@ class FeelgoodError(ValueError):
     __module__ = "feelgood"  # where users find it
 
 
+def missing_package(what: str, package: str, extra: str) -> FeelgoodError:
+    """What to say where a package of an extra is not installed; `what` needs it."""
+    return FeelgoodError(
+        f"{what} the package {package}, which is not installed: pip install 'feelgood[{extra}]'."
+    )
+
+
 def shown(value: Any, width: int = 80) -> str:
     """A value for a message: its `repr` in one line of at most `width` characters."""
     kind = type(value).__name__

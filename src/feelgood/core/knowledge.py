@@ -15,7 +15,15 @@ from feelgood.core.errors import FeelgoodError, shown
 
 @dataclasses.dataclass(frozen=True)
 class FiniteClass:
-    """One of finitely many vectors of mean rewards is right, and the noise is normal."""
+    """One of finitely many vectors of mean rewards is right, and the noise is normal.
+
+    **Example:**
+
+    >>> from feelgood.core.knowledge import FiniteClass
+    >>> # Arm 1 pays 1 with a prior mass of 1 %, and else −1; arm 0 pays 0.
+    >>> FiniteClass(means=((0.0, 1.0), (0.0, -1.0)), masses=(0.01, 0.99), noise=1.0).arms
+    2
+    """
 
     #: The mean reward of every arm, for every member of the class.
     means: tuple[tuple[float, ...], ...]
@@ -46,6 +54,13 @@ class GaussianArms:
 
     With several `copies`, the context chooses one of so many independent copies of the arms. Its
     coordinates are then cut into as many equal parts, all 0 but for the part of the copy.
+
+    **Example:**
+
+    >>> from feelgood.core.knowledge import GaussianArms
+    >>> arms = GaussianArms(mean=(0.0, 0.5), covariance=((1.0, 0.0), (0.0, 0.1)), noise=1.0)
+    >>> arms.arms, arms.independent
+    (2, True)
     """
 
     mean: tuple[float, ...]

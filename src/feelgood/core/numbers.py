@@ -5,7 +5,14 @@ from typing import Any
 
 
 def rounded(value: float, digits: int = 5) -> float | None:
-    """The value to a few significant digits; None where it is not finite."""
+    """The value to a few significant digits; None where it is not finite.
+
+    **Example:**
+
+    >>> from feelgood.core.numbers import rounded
+    >>> rounded(1234.5678), rounded(0.00012345678, digits=3), rounded(float("nan"))
+    (1234.6, 0.000123, None)
+    """
     return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 

@@ -1,7 +1,6 @@
 """Reading Parquet files in this thread alone."""
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+from feelgood.core.arrow import pa, pq
 
 
 def read_parquet(content: bytes) -> pa.Table:

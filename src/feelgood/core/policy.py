@@ -103,11 +103,17 @@ class Policy(eqx.Module):
     **Example:**
 
     >>> import jax
+    >>> import jax.numpy as jnp
     >>> import feelgood
-    >>> agent, spec = feelgood.AGENTS["uniform"].build(), feelgood.Spec(arms=3, dim=2)
-    >>> state = agent.init(jax.random.key(0), spec)
-    >>> isinstance(agent, feelgood.Policy), agent.needs(spec).choose
-    (True, 'key')
+    >>> agent, spec = feelgood.AGENTS["lints"].build(), feelgood.Spec(arms=3, dim=2)
+    >>> agent.needs(spec), agent.hints(spec).exact_draws  # 15 normal numbers for each draw
+    (Needs(draw=15, choose=0), True)
+    >>> state = agent.reserve(agent.init(jax.random.key(0), spec), rounds=10)
+    >>> state = agent.draw(jnp.linspace(-1.0, 1.0, 15), state)  # a round: draw, choose, update
+    >>> arm = agent.choose(None, state, x := jnp.array([1.0, 0.5]))
+    >>> state = agent.update(state, x, arm, jnp.array(1.0))
+    >>> isinstance(agent, feelgood.Policy), bool(agent.report(state).finite)
+    (True, True)
     """
 
     @abstractmethod

@@ -8,6 +8,15 @@ class ScoreLaw(NamedTuple):
 
     One χ² is common to all arms: with `freedom` given the scores are Student-t, else normal. Either
     `deviation` or `root` is given. Arrays of JAX or NumPy, with the lanes of the state behind.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from feelgood.core.score_law import ScoreLaw
+    >>> from feelgood.stats.choice_probabilities import choice_probabilities
+    >>> law = ScoreLaw(mean=np.array([0.0, 0.0, 0.0]), deviation=np.array([1.0, 1.0, 1.0]))
+    >>> choice_probabilities(law).pmf.round(6)  # three arms that are alike
+    array([0.333333, 0.333333, 0.333333])
     """
 
     #: `[arms, *lanes]`.

@@ -19,6 +19,13 @@ class Layout(eqx.Module):
 
     The engine makes it once, from the device and the number of chains. Nothing below it asks for
     the device.
+
+    **Example:**
+
+    >>> from feelgood import Spec
+    >>> from feelgood.core.spec import Layout
+    >>> Spec(arms=3, dim=2, layout=Layout(chains=8)).lanes  # the last axis of an agent's arrays
+    (8,)
     """
 
     #: Chains on the last axis of every array; 0: one chain, without that axis.
@@ -50,8 +57,11 @@ class Spec(eqx.Module):
     **Example:**
 
     >>> from feelgood import Spec
-    >>> Spec(arms=5, dim=4).parameters, Spec(arms=5, dim=4, shared=True).context_shape
-    (20, (4, 5))
+    >>> each, shared = Spec(arms=5, dim=4), Spec(arms=5, dim=4, shared=True)
+    >>> (each.blocks, each.parameters, each.context_shape), each.lanes
+    ((5, 20, (4,)), ())
+    >>> shared.blocks, shared.parameters, shared.context_shape
+    (1, 4, (4, 5))
     """
 
     arms: int = eqx.field(static=True)
@@ -123,8 +133,8 @@ class Status(enum.Enum):
 
     >>> import feelgood
     >>> result = feelgood.run("linear-20", "uniform", rounds=20, seeds=1)
-    >>> result[0].statuses[0] is feelgood.Status.OK
-    True
+    >>> result[0].statuses[0] is feelgood.Status.OK, feelgood.Status.OK.message
+    (True, 'finished')
     """
 
     OK = "finished"

@@ -31,7 +31,7 @@ class Column(NamedTuple):
 
 def read_column(column: "pa.ChunkedArray") -> Column:
     """A column as numbers or as texts; neither where it holds something else."""
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     kind, types = column.type, pa.types
     words = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def to_arrow_table(frame: Any, tell: Tell) -> "tuple[pa.Table, str]":
     """Anything that holds columns as a pyarrow table, and what to call it."""
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     if isinstance(frame, (str, Path)):
         return _read_file(Path(frame), tell)
@@ -40,9 +40,9 @@ def to_arrow_table(frame: Any, tell: Tell) -> "tuple[pa.Table, str]":
         if hasattr(frame, "__arrow_c_stream__") or isinstance(frame, pa.RecordBatch):
             return pa.table(frame), "frame"
         if hasattr(frame, "__dataframe__"):
-            from pyarrow.interchange import from_dataframe
+            from feelgood.core.arrow import interchange
 
-            return from_dataframe(frame), "frame"
+            return interchange.from_dataframe(frame), "frame"
     except FeelgoodError:
         raise
     except Exception as error:  # the code of another library
@@ -67,7 +67,7 @@ def _reason(error: BaseException) -> str:
 
 def _read_file(path: Path, tell: Tell) -> "tuple[pa.Table, str]":
     """The table of a file and the file's name."""
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".tsv", ".parquet"):
@@ -95,8 +95,7 @@ def _read_file(path: Path, tell: Tell) -> "tuple[pa.Table, str]":
 
 def _read_text(path: Path, content: bytes, suffix: str, tell: Tell) -> "pa.Table":
     """A table of separated values whose first line names the columns."""
-    import pyarrow as pa
-    from pyarrow import csv
+    from feelgood.core.arrow import csv, pa
 
     if not content.strip():
         raise FeelgoodError(f"'{path}' is empty: give a line of column names and one line per row.")

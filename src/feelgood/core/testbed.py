@@ -23,10 +23,18 @@ class Testbed(eqx.Module):
 
     **Example:**
 
+    >>> import jax
+    >>> import jax.numpy as jnp
     >>> import feelgood
     >>> testbed = feelgood.TESTBEDS["linear-20"].build()
-    >>> isinstance(testbed, feelgood.Testbed), testbed.spec.arms, testbed.rounds
-    (True, 5, 10000)
+    >>> testbed.name, testbed.spec.arms, testbed.rounds, float(testbed.reward_noise())
+    ('Linear', 5, 10000, 0.5)
+    >>> key, t = jax.random.key(0), jnp.array(0)
+    >>> state = testbed.init(key)  # `testbed.begin(key, seed)` where instances are numbered
+    >>> context = testbed.context(key, state, t)
+    >>> means = testbed.mean_rewards(state, context, t)
+    >>> testbed.rewards(key, state, means).shape, testbed.truth(state).shape
+    ((5,), (4, 5))
     """
 
     __test__: ClassVar[bool] = False

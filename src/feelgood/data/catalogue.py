@@ -33,6 +33,12 @@ class Original:
 
     None: no sum of the whole file is known to us, and the digest of the arrays is the check.
     A file of more than `mebibytes` is not the published one, which has half as much or less.
+
+    **Example:**
+
+    >>> from feelgood.data.catalogue import Original
+    >>> Original("tiles.csv", ("https://example.org/tiles.csv",)).most
+    4194304
     """
 
     file: str
@@ -53,6 +59,13 @@ class Dataset:
     An archive is right if its bytes have `sha256`, or else if its `arrays` have `digest`. Archives
     that are made here from the original files may be compressed in another way. What `convert`
     makes is kept only if it has that digest. Originals with `by_hand` cannot be downloaded.
+
+    **Example:**
+
+    >>> from feelgood.data.catalogue import DATASETS
+    >>> from feelgood.data import datasets  # it registers all that the package has
+    >>> DATASETS["shuttle"].arrays, DATASETS["shuttle"].rows
+    (('X', 'y', 'is_test'), 58000)
     """
 
     name: str
@@ -68,7 +81,15 @@ class Dataset:
 
 
 class Labelled(NamedTuple):
-    """Rows whose right arm is a label."""
+    """Rows whose right arm is a label.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from feelgood.data.catalogue import Labelled
+    >>> Labelled(np.array([[0.5, 1.0], [0.1, 2.0]]), np.array([0, 1]), "number").features.shape
+    (2, 2)
+    """
 
     features: Num[np.ndarray, "rows columns"]
     labels: Int[np.ndarray, " rows"]
@@ -89,6 +110,14 @@ class Problem:
 
     `rows` gets the dataset's arrays and the values of `settings` by name. `dims` are the dimensions
     of a context with preprocess "paper" and "standard", so that a study need not read the data.
+
+    **Example:**
+
+    >>> from feelgood.data.catalogue import Labelled, Problem
+    >>> def rows(data):
+    ...     return Labelled(data["X"], data["y"], "number")
+    >>> Problem("tiles", "Tiles of two kinds.", rows, arms=2, dims=(2, 2)).horizon
+    10000
     """
 
     name: str
@@ -111,7 +140,32 @@ _FOLLOWERS: list[Callable[[Problem], None]] = []
 
 
 def register_dataset(dataset: Dataset, problem: Problem) -> None:
-    """Add a dataset and its bandit problem. The same file again replaces what it registered."""
+    """Add a dataset and its bandit problem. The same file again replaces what it registered.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from feelgood import TESTBEDS
+    >>> from feelgood.data.catalogue import Dataset, Labelled, Original, Problem, register_dataset
+    >>> def convert(files):
+    ...     table = np.loadtxt(files["tiles.csv"], delimiter=",")
+    ...     return {"X": table[:, :-1], "y": table[:, -1].astype(int)}
+    >>> register_dataset(
+    ...     Dataset(
+    ...         name="tiles",
+    ...         file="tiles.npz",
+    ...         digest="0" * 64,  # of the right arrays; `feelgood data verify tiles` compares
+    ...         arrays=("X", "y"),
+    ...         rows=4,
+    ...         doc="four tiles",
+    ...         originals=(Original("tiles.csv", ("https://example.org/tiles.csv",)),),
+    ...         convert=convert,
+    ...     ),
+    ...     Problem("tiles", "Tiles.", lambda d: Labelled(d["X"], d["y"], "number"), arms=2),
+    ... )
+    >>> "tiles" in TESTBEDS
+    True
+    """
     before = DATASETS.get(dataset.name)
     _refuse_taken(dataset.name, dataset.convert, before and before.convert)
     register_problem(dataclasses.replace(problem, dataset=dataset.name))

@@ -170,5 +170,16 @@ def read_archive(name: str, path: Path) -> dict[str, Shaped[np.ndarray, "..."]]:
 
 
 def load_dataset(name: str) -> dict[str, Shaped[np.ndarray, "..."]]:
-    """The arrays of a dataset, wherever it lies."""
+    """The arrays of a dataset, wherever it lies.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.data.datasets import load_dataset
+    >>> try:
+    ...     load_dataset("shuttles")
+    ... except feelgood.FeelgoodError as error:
+    ...     print(error)
+    unknown dataset 'shuttles': did you mean 'shuttle'?
+    """
     return read_archive(name, located(name))

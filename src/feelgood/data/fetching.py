@@ -7,7 +7,7 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from email.message import Message
 from pathlib import Path
 
@@ -180,6 +180,16 @@ def fetch(
     - `given`: a folder with the published files, for machines without a network.
     - `force`: get it again although it is there.
     - `timeout`: seconds without a byte after which a connection is given up.
+
+    **Example:**
+
+    >>> import feelgood, pathlib, tempfile
+    >>> from feelgood.data.fetching import fetch
+    >>> try:  # from a folder that should have the published files, and is empty
+    ...     fetch("shuttle", given=pathlib.Path(tempfile.mkdtemp()), force=True)
+    ... except feelgood.FeelgoodError as error:
+    ...     print(error)
+    /... holds no shuttle.trn.Z: shuttle is made of shuttle.trn.Z, shuttle.tst.
     """
     entry = dataset(name)
     have = find(name)
@@ -199,26 +209,33 @@ def fetch(
             original.file: download(original, downloads, timeout=timeout, report=report)
             for original in entry.originals
         }
-    where = ", ".join(files)
     try:
-        arrays = entry.convert(files)
-        right = arrays_digest(arrays, entry.arrays) == entry.digest
-    except Exception as error:
-        raise FeelgoodError(
-            f"{name} cannot be made of {where} ({type(error).__name__}: {error}): "
-            "get the files again, as their publisher gives them."
-        ) from error
+        arrays = _converted(entry, files)
     finally:
         if given is None:
             for path in files.values():
                 path.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 downloads.rmdir()
-    if not right:
-        raise FeelgoodError(
-            f"{where} are not the files that {name} is made of (the arrays have another hash): "
-            "get the files again, as their publisher gives them."
-        )
     path = fetched_folder() / entry.file
     write_archive(path, arrays)
     return path
+
+
+def _converted(entry: Dataset, files: Mapping[str, Path]) -> Arrays:
+    """The arrays of published files; refuses what they should not hold."""
+    where = ", ".join(files)
+    try:
+        arrays = entry.convert(files)
+        right = arrays_digest(arrays, entry.arrays) == entry.digest
+    except Exception as error:
+        raise FeelgoodError(
+            f"{entry.name} cannot be made of {where} ({type(error).__name__}: {error}): "
+            "get the files again, as their publisher gives them."
+        ) from error
+    if not right:
+        raise FeelgoodError(
+            f"{where} are not the files that {entry.name} is made of (the arrays have another "
+            "hash): get the files again, as their publisher gives them."
+        )
+    return arrays

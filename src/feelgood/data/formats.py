@@ -72,7 +72,17 @@ def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
 
 
 def lines_of(path: Path) -> list[str]:
-    """The lines of a text that are not empty."""
+    r"""The lines of a text that are not empty.
+
+    **Example:**
+
+    >>> import pathlib, tempfile
+    >>> from feelgood.data.formats import lines_of
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "tiles.csv")
+    >>> _ = file.write_text("1,2,a\n\n3,4,b\n")
+    >>> lines_of(file)
+    ['1,2,a', '3,4,b']
+    """
     return [line for line in path.read_text("utf-8").splitlines() if line.strip()]
 
 

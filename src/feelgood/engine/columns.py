@@ -40,7 +40,7 @@ SHOWDOWN = TableLayout(lambda quantity: quantity.showdown != "no", status=False,
 
 def arrow_columns(layout: TableLayout) -> list[tuple[str, Any]]:
     """Name and type of each column that holds something measured."""
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     out: list[tuple[str, Any]] = []
     for quantity in filter(layout.holds, schema.QUANTITIES):
@@ -56,7 +56,7 @@ def arrow_columns(layout: TableLayout) -> list[tuple[str, Any]]:
 
 
 def _arrow_type(quantity: Quantity, layout: TableLayout) -> Any:
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     single = layout.small and quantity.showdown == "single"
     one = pa.int64() if quantity.whole else pa.float32() if single else pa.float64()
@@ -69,7 +69,7 @@ def _arrow_type(quantity: Quantity, layout: TableLayout) -> Any:
 
 def to_arrow(results: Sequence[AgentResult]) -> "pa.Table":
     """One row per agent, setting and seed, with the curve as a list column."""
-    import pyarrow as pa
+    from feelgood.core.arrow import pa
 
     rows = []
     for r in results:

@@ -79,7 +79,17 @@ def block_length(testbed: Testbed, seeds: int, rounds: int) -> int:
 
 @in_own_precision
 def environment(testbed: Testbed, seeds: Sequence[int], rounds: int) -> Block:
-    """The first `rounds` rounds that any agent meets on `testbed` with these seeds."""
+    """The first `rounds` rounds that any agent meets on `testbed` with these seeds.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.engine.environment import environment
+    >>> testbed = feelgood.TESTBEDS["linear-20"].build()
+    >>> contexts, rewards, means = environment(testbed, seeds=range(3), rounds=10)
+    >>> contexts.shape, rewards.shape  # rounds, then the problem's own axes, then seeds
+    ((10, 4, 3), (10, 5, 3))
+    """
     begin, _ = compiled(settle, testbed, seed_array(seeds), effort=ONCE)
     args = (testbed, *begin(testbed, seed_array(seeds)), jnp.asarray(0))
     program, _ = compiled(BlockMaker(length=rounds), *args, effort=BRIEFLY)

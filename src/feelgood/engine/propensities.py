@@ -24,6 +24,17 @@ def propensity(
     `state` is that before `draw`, which the agent's own rule `Hints.pmf` takes. `drawn` is that
     after it, which `Hints.scores` takes. A rule's formula is about all arms, so that there is none
     for some of them; a law of scores may leave arms out.
+
+    **Example:**
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import feelgood
+    >>> from feelgood.engine.propensities import propensity
+    >>> agent, spec = feelgood.AGENTS["uniform"].build(), feelgood.Spec(arms=4, dim=2)
+    >>> state = agent.init(jax.random.key(0), spec)
+    >>> propensity(agent, spec, state, state, jnp.ones(2)).pmf
+    array([0.25, 0.25, 0.25, 0.25])
     """
     hints = policy.hints(spec)
     if hints.pmf is not None:

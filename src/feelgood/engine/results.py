@@ -68,10 +68,24 @@ class AgentResult:
 
     **Example:**
 
-    >>> import feelgood
-    >>> (one,) = feelgood.run("linear-20", "uniform", rounds=100, seeds=3)
-    >>> one.final_regret.shape, one.regret.count, one.status
-    ((3,), 3, 'ok')
+    >>> import feelgood, tempfile
+    >>> linucb, uniform = feelgood.run("linear-20", ["linucb", "uniform"], rounds=100, seeds=3)
+    >>> uniform.final_regret.shape, uniform.regret.count, uniform.simple.count, uniform.status
+    ((3,), 3, 3, 'ok')
+    >>> [row.verdict for row in linucb.compare(uniform)], len(linucb.at_places(slice(2)).seeds)
+    (['lower regret'], 2)
+    >>> len(linucb.curve_mean()) == len(linucb.curve_std()) == len(linucb.curve_rounds)
+    True
+    >>> len(linucb.to_arrow()), len(linucb.to_pandas()), len(linucb.to_polars())
+    (3, 3, 3)
+    >>> linucb.to_json()["agent"], linucb.save(tempfile.mkdtemp() + "/mine").name
+    ('linucb', 'mine')
+    >>> chart = linucb.plot()
+    >>> {status.name for status in linucb.statuses}
+    {'OK'}
+    >>> from feelgood.engine.schema import QUANTITIES
+    >>> linucb.values_of(next(q for q in QUANTITIES if q.name == "best_arm_rate")).shape
+    (3,)
     """
 
     agent: str

@@ -11,7 +11,14 @@ from typing import Literal
 
 
 class Axes(enum.Enum):
-    """What a number has one value per."""
+    """What a number has one value per.
+
+    **Example:**
+
+    >>> from feelgood.engine.schema import QUANTITIES, Axes
+    >>> [q.name for q in QUANTITIES if q.axes is Axes.ARM]
+    ['arm_counts']
+    """
 
     SEED = "seed"
     ARM = "seed and arm"
@@ -22,7 +29,14 @@ class Axes(enum.Enum):
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """One measured quantity: what it is, and how it is written and summed up."""
+    """One measured quantity: what it is, and how it is written and summed up.
+
+    **Example:**
+
+    >>> from feelgood.engine.schema import Quantity
+    >>> Quantity("switches", "rounds in which the arm changed", whole=True).column
+    'switches'
+    """
 
     #: The name of the value in `Tally.numbers`, in `Outcome` and in `AgentResult`.
     name: str

@@ -3,9 +3,9 @@
 import dataclasses
 
 import numpy as np
-import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
+from feelgood.core.arrow import pc
 from feelgood.core.errors import FeelgoodError
 from feelgood.logs.event_schema import Events
 from feelgood.logs.obp_feedback import context_matrix

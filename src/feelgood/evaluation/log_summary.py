@@ -5,8 +5,8 @@ import itertools
 import math
 
 import numpy as np
-import pyarrow.compute as pc
 
+from feelgood.core.arrow import pc
 from feelgood.logs.event_schema import Events
 from feelgood.logs.obp_feedback import context_matrix
 from feelgood.stats.student import t_quantile

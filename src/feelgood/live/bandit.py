@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,9 @@ from feelgood.live.live_state import LiveState, restored
 from feelgood.live.recording import Recorder
 from feelgood.live.requests import ArmTable, Label, parse_arms, parse_reward, parse_weight
 from feelgood.live.streams_of import first_streams
-from feelgood.logs.event_log import EventLog
+
+if TYPE_CHECKING:
+    from feelgood.logs.event_log import EventLog
 
 MOST_MEMBERS, MOST_SEED = 4096, 2**32 - 1
 
@@ -51,12 +53,19 @@ class Bandit:
 
     **Example:**
 
-    >>> import feelgood
-    >>> bandit = feelgood.Bandit("linucb", arms=["red", "green"], features=2)
-    >>> decision = bandit.act([1.0, 0.5])
-    >>> bandit.update(decision.id, 1.0)
-    >>> bandit.version
-    1
+    >>> import feelgood, tempfile
+    >>> bandit = feelgood.Bandit("lints", arms=["red", "green"], features=2)
+    >>> first, second = bandit.act([[1.0, 0.5], [1.0, -0.5]])
+    >>> bandit.update(first.id, 1.0)
+    >>> bandit.learn([1.0, 0.0], "red", 0.5)  # of a log: it was no decision here
+    >>> bandit.version, bandit.waiting == (second.id,), bandit.expire(second.id)
+    (2, True, 1)
+    >>> bandit.add_arm("blue"), bandit.remove_arm("red"), bandit.arms
+    (None, None, ('green', 'blue'))
+    >>> bandit.save(path := tempfile.mkdtemp() + "/bandit.fg"), bandit.close()
+    (None, None)
+    >>> feelgood.Bandit.load(path).snapshot().pmf([1.0, 0.0]).shape
+    (2,)
     """
 
     def __init__(
@@ -74,7 +83,7 @@ class Bandit:
         pending: int | Any = 100_000,
         journal: str | Path | None = None,
         fsync: str | Any = "always",
-        log: EventLog | str | Path | None = None,
+        log: "EventLog | str | Path | None" = None,
     ) -> None:
         run_in_callers_thread()
         entry = AGENTS[agent]
@@ -338,7 +347,7 @@ class Bandit:
         *,
         exact: bool = False,
         fsync: str | Any = "always",
-        log: EventLog | str | Path | None = None,
+        log: "EventLog | str | Path | None" = None,
     ) -> "Bandit":
         """The bandit of a file that `save` wrote, or of a journal's folder, which goes on.
 

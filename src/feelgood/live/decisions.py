@@ -26,8 +26,8 @@ class Decision:
     >>> import feelgood
     >>> bandit = feelgood.Bandit("uniform", arms=["red", "green"], features=1)
     >>> decision = bandit.act([1.0])
-    >>> decision.arm in decision.arms, decision.probability
-    (True, 0.5)
+    >>> decision.arm in decision.arms, decision.probability, decision.pmf.tolist()
+    (True, 0.5, [0.5, 0.5])
     """
 
     __slots__ = ("_law", "_pmf", "arm", "arms", "id", "version")

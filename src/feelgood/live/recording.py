@@ -3,14 +3,16 @@
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.live.bandit_files import saved_bytes, write_bandit
 from feelgood.live.decisions import Decision
 from feelgood.live.journal import STATE, Journal, Record
 from feelgood.live.live_state import LiveState
-from feelgood.logs.event_log import EventLog
+
+if TYPE_CHECKING:
+    from feelgood.logs.event_log import EventLog
 
 
 class Recorder:
@@ -19,13 +21,13 @@ class Recorder:
     Not for several threads at once.
     """
 
-    def __init__(self, journal: Journal | None, log: EventLog | None, own_log: bool) -> None:
+    def __init__(self, journal: Journal | None, log: "EventLog | None", own_log: bool) -> None:
         self.journal, self.log, self._own_log = journal, log, own_log
 
     @classmethod
     @contextlib.contextmanager
     def opened(
-        cls, journal: Journal | None, log: EventLog | str | Path | None
+        cls, journal: Journal | None, log: "EventLog | str | Path | None"
     ) -> Iterator["Recorder | None"]:
         """With a log that is open, or of this path; None: nothing to write to.
 
@@ -36,6 +38,8 @@ class Recorder:
             if journal is not None or log is not None:
                 recorder = cls(journal, None, own_log=False)
                 if log is not None:
+                    from feelgood.logs.event_log import EventLog  # needs pyarrow
+
                     recorder._own_log = not isinstance(log, EventLog)
                     recorder.log = log if isinstance(log, EventLog) else EventLog(log)
             yield recorder
@@ -53,7 +57,7 @@ class Recorder:
             for decision, own in zip(made, waiting, strict=True):
                 self.journal.decided(decision.id, own.time, own.slot, own.context)
 
-        def log(to: EventLog) -> None:
+        def log(to: "EventLog") -> None:
             rows = [
                 (decision, state.seen(own.context, decision.arms), int(1e6 * own.time))
                 for decision, own in zip(made, waiting, strict=True)
@@ -88,7 +92,7 @@ class Recorder:
             self.journal.removed(arm)
             self.journal.commit()
 
-    def _commit(self, log: Callable[[EventLog], None]) -> None:
+    def _commit(self, log: "Callable[[EventLog], None]") -> None:
         if self.journal is not None:
             self.journal.commit()
         if self.log is not None:
@@ -108,7 +112,7 @@ class Recorder:
             self._complete(self.log, events)
         self.compact(state)
 
-    def _complete(self, log: EventLog, events: Sequence[Record]) -> None:
+    def _complete(self, log: "EventLog", events: Sequence[Record]) -> None:
         """Log the rewards of the last call, which a kill may have ended before it did that."""
         last: dict[int, tuple[int, float, float]] = {}
         for event in reversed(events):

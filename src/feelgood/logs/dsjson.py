@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
+from feelgood.core.arrow import pa
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.logs.event_schema import Events, make_events
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
 
+from feelgood.core.arrow import pa
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.table_columns import Column, read_column
 

@@ -15,11 +15,10 @@ from typing import Any
 
 import filelock
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_number, parse_path, parse_whole
+from feelgood.core.arrow import pa, pc
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.logs.event_schema import SUM_TOLERANCE, Events
 from feelgood.logs.log_reading import DECISION, REWARD, record_schema, scan_log
@@ -39,13 +38,24 @@ class EventLog:
     **Example:**
 
     >>> import tempfile
-    >>> from feelgood import EventLog, read_log
-    >>> path = tempfile.mkdtemp() + "/decisions.arrow"
-    >>> with EventLog(path) as log:
-    ...     log.decision(7, arm="a", arms=["a", "b"], context=[0.5, 1.0], probability=0.25)
+    >>> from feelgood import Bandit, EventLog, read_log
+    >>> path, seen = tempfile.mkdtemp() + "/decisions.arrow", dict(arms=["a", "b"], context=[1.0])
+    >>> with EventLog(path, batch=10) as log:
+    ...     log.decision(7, arm="a", probability=0.25, **seen)
     ...     log.reward(7, 1.0)
+    ...     log.flush()  # the rest is written by `log.close()`, at the end
+    ...     log.decision(8, arm="b", **seen)
+    ...     log.unpaid([7, 8]), log.next_id
+    ([8], 9)
     >>> read_log(path).table["reward"].to_pylist()
-    [1.0]
+    [1.0, None]
+    >>> bandit = Bandit("uniform", arms=["a", "b"], features=1)
+    >>> made = [bandit.act([1.0]) for _ in range(2)]
+    >>> with EventLog(tempfile.mkdtemp() + "/live.arrow") as log:
+    ...     log.record(made[0], [1.0])
+    ...     log.record_all([(made[1], [1.0], None)])
+    ...     log.reward_all([(d.id, 1.0, 1.0) for d in made])
+    ...     log.append(read_log(path))  # whole events, such as those of another log
     """
 
     def __init__(self, path: Any, *, batch: Any = 1, sync: Any = False) -> None:

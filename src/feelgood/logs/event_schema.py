@@ -20,9 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
+from feelgood.core.arrow import pa, pc
 from feelgood.core.errors import FeelgoodError, shown
 
 _TIME = pa.timestamp("us", "UTC")

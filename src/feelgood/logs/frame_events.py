@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from feelgood.core.arrow import pa
 from feelgood.core.errors import FeelgoodError, did_you_mean, shown
 from feelgood.core.table_columns import read_column
 from feelgood.core.tables import to_arrow_table

@@ -4,12 +4,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import ipc
 
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
+from feelgood.core.arrow import ipc, pa, pc
 from feelgood.core.errors import FeelgoodError
 from feelgood.logs.event_schema import Events, check_events, event_schema
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from feelgood.core.arrow import pa
 from feelgood.core.errors import FeelgoodError, shown
 from feelgood.logs.encoding import joined_contexts, one_column_each
 from feelgood.logs.event_schema import Events, make_events, rows_as_lists, same_in_all_rows

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
+from feelgood.core.arrow import pa, pc
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.tables import to_arrow_table
 from feelgood.logs.encoding import encode_columns, joined_contexts, one_column_each

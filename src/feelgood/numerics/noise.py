@@ -23,7 +23,17 @@ def _numbers(key: AnyKey | None, amount: Amount) -> Any:
 
 
 def round_noise(key: AnyKey, needs: Needs) -> RoundNoise:
-    """The random numbers of one round from its key."""
+    """The random numbers of one round from its key.
+
+    **Example:**
+
+    >>> import jax
+    >>> import feelgood
+    >>> from feelgood.numerics.noise import round_noise
+    >>> agent, spec = feelgood.AGENTS["lints"].build(), feelgood.Spec(arms=3, dim=2)
+    >>> round_noise(jax.random.key(0), agent.needs(spec)).draw.shape
+    (15,)
+    """
     keys = shared_out(key, needs)
     return RoundNoise(_numbers(keys.draw, needs.draw), _numbers(keys.choose, needs.choose))
 

@@ -252,6 +252,12 @@ def calibrate(
       away first. Ranks are uniform only for nearly independent draws.
     - `preset`, `settings`: as in `analyse`; without them the agent's target is the posterior.
     - `level`: false-alarm rate of the verdict.
+
+    **Example:**
+
+    >>> from feelgood.posterior import calibrate
+    >>> calibrate("lints", simulations=50, rounds=10).ranks.shape
+    (50, 120)
     """
     AGENTS[agent]
     problem = TESTBEDS[testbed].build(testbed_settings)
@@ -262,13 +268,8 @@ def calibrate(
     thin, burn = parse_whole("thin", thin, 1, MOST_DRAWS), parse_whole("burn", burn, 0, MOST_DRAWS)
     seed = parse_whole("seed", seed, 0, 2**32 - simulations)
     given, precision = parse_settings("settings", settings), _parse_precision(precision)
-    common: dict[str, Any] = {
-        "preset": preset,
-        "steps": steps,
-        "given": given,
-        "precision": precision,
-    }
-    values = agent_settings(agent, testbed, problem, rounds, **common)
+    chosen: dict[str, Any] = {"preset": preset, "steps": steps, "precision": precision}
+    values = agent_settings(agent, testbed, problem, rounds, given=given, **chosen)
     policy = AGENTS[agent].build(values)
     _require_truth(testbed, problem)
     require_draws(agent, policy, problem.spec)

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from feelgood.core.arrow import pa, pc, pq
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.parquet import read_parquet
 from feelgood.posterior.analysis_results import AgentPosterior, Analysis, PosteriorComparison

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Section:
-    """A part of the page with charts, and the buttons that choose between their variants."""
+    """A part of the page with charts, and the buttons that choose between their variants.
+
+    **Example:**
+
+    >>> from feelgood.report.chart_kinds import Section
+    >>> Section("ticks", "Every seed", "The final regret of every seed.", place=25).title
+    'Every seed'
+    """
 
     id: str
     title: str
@@ -46,7 +53,18 @@ def measure_buttons(labels: Mapping[str, str]) -> dict[str, Any]:
 
 @dataclasses.dataclass(frozen=True)
 class PageProblem:
-    """A testbed on the page: its results, the comparisons with names, and how to draw."""
+    """A testbed on the page: its results, the comparisons with names, and how to draw.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.chart_kinds import PageProblem
+    >>> from feelgood.report.series import name_series
+    >>> from feelgood.report.style import Style
+    >>> result = feelgood.run("linear-20", "uniform", rounds=20, seeds=2)
+    >>> PageProblem(name_series(result.results), beside=(), style=Style(("uniform",))).name
+    'linear-20'
+    """
 
     series: "Sequence[Series]"
     beside: "Sequence[tuple[str, PublishedComparison]]"
@@ -60,7 +78,15 @@ class PageProblem:
 
 @dataclasses.dataclass(frozen=True)
 class PageChart:
-    """A chart of the page; a variant's key names the buttons that are pressed for it."""
+    """A chart of the page; a variant's key names the buttons that are pressed for it.
+
+    **Example:**
+
+    >>> import altair as alt
+    >>> from feelgood.report.chart_kinds import PageChart
+    >>> sorted(PageChart("Regret", {"": alt.Chart(), "log": alt.Chart()}).variants)
+    ['', 'log']
+    """
 
     title: str
     variants: "Mapping[str, Chart]"
@@ -82,6 +108,17 @@ class ChartKind:
 
     `draw` takes results, or the agents of a posterior analysis where it `reads` that; its other
     parameters are options of `feelgood plot`. `on_page` takes a `PageProblem`, or an analysis.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.chart_kinds import ChartKind, Section
+    >>> from feelgood.report.charts.curves import regret_curves
+    >>> section = Section("mine", "Mine", "Mean regret.")
+    >>> mine = ChartKind("mine", section, regret_curves, on_page=lambda problem: [])
+    >>> result = feelgood.run("linear-20", "uniform", rounds=20, seeds=2)
+    >>> "layer" in mine.draw_with(result.results, {"log_x": True}).to_dict()
+    True
     """
 
     name: str
@@ -101,7 +138,17 @@ _REGISTERED: dict[str, ChartKind] = {}
 
 
 def register_chart(chart: ChartKind) -> None:
-    """Add a chart; the same name again replaces it."""
+    """Add a chart; the same name again replaces it.
+
+    **Example:**
+
+    >>> from feelgood.report.chart_kinds import ChartKind, Section, all_charts, register_chart
+    >>> from feelgood.report.charts.curves import regret_curves
+    >>> section = Section("mine", "Mine", "Mean regret.")
+    >>> register_chart(ChartKind("mine", section, regret_curves, on_page=lambda problem: []))
+    >>> "mine" in [chart.name for chart in all_charts()]
+    True
+    """
     _REGISTERED[chart.name] = chart
 
 

@@ -2,14 +2,11 @@
 
 import importlib.util
 
-from feelgood.core.errors import FeelgoodError
+from feelgood.core.errors import missing_package
 
 for _package in ("altair", "vl_convert"):
     if importlib.util.find_spec(_package) is None:
-        raise FeelgoodError(
-            f"charts and pages need the package {_package}, which is not installed: "
-            "pip install 'feelgood[charts]'."
-        )
+        raise missing_package("charts and pages need", _package, "charts")
 
 import altair as alt  # noqa: E402
 from altair.utils.schemapi import debug_mode  # noqa: E402

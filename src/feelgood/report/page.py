@@ -52,6 +52,15 @@ def build_page(
     """The whole page as text; `analyses` of posteriors stand beside the testbeds.
 
     `notices` are sentences at its top, such as what had to be left out of a store.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.page import build_page
+    >>> result = feelgood.run("linear-20", "uniform", rounds=50, seeds=2)
+    >>> text = build_page(result.results, title="Mine")
+    >>> text.lower().startswith("<!doctype html>"), "Mine" in text
+    (True, True)
     """
     if not results and not analyses:
         raise FeelgoodError("there are no results to report: run something first.")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from feelgood.core.errors import FeelgoodError
+from feelgood.core.errors import FeelgoodError, missing_package
 from feelgood.posterior.analysis_results import AgentPosterior
 
 
@@ -16,9 +16,7 @@ def import_arviz() -> Any:
             warnings.simplefilter("ignore")  # it announces its own next version at import
             import arviz
     except ImportError:
-        raise FeelgoodError(
-            "draws for ArviZ need the package arviz: install feelgood with the extra 'arviz'."
-        ) from None
+        raise missing_package("draws for ArviZ need", "arviz", "arviz") from None
     return arviz
 
 

@@ -77,7 +77,17 @@ def compare_results(
     metric: RegretMetric | Any = "final_regret",
     level: float | Any = 0.95,
 ) -> tuple[PairedDifference, Estimate]:
-    """a − b over common seeds, and how often a is the better one."""
+    """a − b over common seeds, and how often a is the better one.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.ranking import compare_results
+    >>> linucb, uniform = feelgood.run("linear-20", ["linucb", "uniform"], rounds=200, seeds=5)
+    >>> difference, share = compare_results(linucb, uniform)
+    >>> difference.mean < 0.0, share.value  # lower regret, on every seed
+    (True, 1.0)
+    """
     a, b = agent_results([a, b])
     _same_problem([a, b])
     seeds = common_seeds([a, b])
@@ -94,6 +104,15 @@ def rank_results(
     """A ranking for each testbed, and one over all of them (None for a single testbed).
 
     `names` tells results of the same agent with different settings apart; by default the agents'.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.ranking import rank_results
+    >>> result = feelgood.run("linear-20", ["uniform", "linucb"], rounds=200, seeds=5)
+    >>> by_testbed, _ = rank_results(result.results)
+    >>> by_testbed["linear-20"].verdict
+    'linucb is the best (level 0.05, 5 seeds).'
     """
     results, metric = agent_results(results), _metric(metric)
     if names is not None and (

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any, Literal
 
-import pyarrow as pa
-
+from feelgood.core.arrow import pa
 from feelgood.core.errors import FeelgoodError
 from feelgood.report.charting import alt
 from feelgood.report.theme import theme_config
@@ -42,7 +41,18 @@ def vega_lite_version() -> str:
 
 
 def save_chart(chart: Chart, path: Path | str) -> None:
-    """Write the chart; the suffix of the file says how."""
+    """Write the chart; the suffix of the file says how.
+
+    **Example:**
+
+    >>> import feelgood, pathlib, tempfile
+    >>> from feelgood.report.rendering import save_chart
+    >>> result = feelgood.run("linear-20", "uniform", rounds=50, seeds=2)
+    >>> file = pathlib.Path(tempfile.mkdtemp(), "regret.svg")
+    >>> save_chart(result.plot(), file)
+    >>> file.read_text().startswith("<svg")
+    True
+    """
     path = Path(path)
     path.write_bytes(render(chart, path.suffix.removeprefix(".").lower()))
 
@@ -61,6 +71,14 @@ def to_spec(chart: Chart, check: bool = True) -> dict[str, Any]:
     """The chart as Vega-Lite, its tables under `datasets`; without Altair's limit on rows.
 
     `check` compares it with Vega-Lite's schema, which takes much longer than the rest.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.rendering import to_spec
+    >>> result = feelgood.run("linear-20", "uniform", rounds=50, seeds=2)
+    >>> sorted(to_spec(result.plot()))[:3]
+    ['$schema', 'config', 'data']
     """
     with alt.data_transformers.enable("default", max_rows=None):
         spec: dict[str, Any] = chart.to_dict(validate=check)

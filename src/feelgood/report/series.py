@@ -19,6 +19,15 @@ class Series:
 
     `label` is the agent, with the settings in which it differs from the same agent's other results
     on the same problem. `problem` is the testbed, with those in which it differs.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.series import name_series
+    >>> settings = {"linucb": {"alpha": [0.5, 1.0]}}
+    >>> result = feelgood.run("linear-20", "linucb", settings=settings, rounds=20, seeds=2)
+    >>> [(s.label, s.problem) for s in name_series(result.results)]
+    [('linucb α=0.5', 'linear-20'), ('linucb α=1', 'linear-20')]
     """
 
     label: str
@@ -81,6 +90,14 @@ def name_series(results: Sequence[AgentResult], betas: Sequence[str | None] = ()
 
     `betas` may hold the paper's β of results that are the paper's runs. Its β stands for all the
     settings that go with it, such as our inverse temperature and the step.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.series import name_series
+    >>> result = feelgood.run("linear-20", ["linucb", "uniform"], rounds=20, seeds=2)
+    >>> [s.label for s in name_series(result.results)]
+    ['linucb', 'uniform']
     """
     problems = [""] * len(results)
     for members in _grouped(r.testbed for r in results):

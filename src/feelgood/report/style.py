@@ -27,6 +27,14 @@ class Style:
     With `switch` the page switches series: by signals it sets which are drawn, their colours and
     the ends of the axes. Then there is no legend, and `tables` keeps the rows, each table once.
     Without `switch` a click on the legend of a single panel highlights a series.
+
+    **Example:**
+
+    >>> from feelgood.report.style import Style
+    >>> style = Style(labels=("linucb", "uniform"), width=400)
+    >>> chart = style.data("points", style.rows("points", lambda: [{"series": "linucb", "x": 1.0}]))
+    >>> style.panel(chart.mark_point().encode(color=style.colour())).to_dict()["width"]
+    400
     """
 
     labels: tuple[str, ...]
@@ -186,7 +194,17 @@ def panels(
     draw: Callable[[Sequence[Series], Style], alt.LayerChart],
     title: Callable[[Sequence[Series]], str | list[str]] = lambda series: series[0].problem,
 ) -> Chart:
-    """One panel per problem, with common colours."""
+    """One panel per problem, with common colours.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.charts.curves import curves_panel
+    >>> from feelgood.report.style import panels
+    >>> result = feelgood.run("linear-20", "uniform", rounds=20, seeds=2)
+    >>> panels(result.results, lambda series, style: curves_panel(series, style)).to_dict()["title"]
+    'linear-20'
+    """
     if not results:
         raise FeelgoodError("there are no results to draw: give at least one.")
     series = name_series(results)

@@ -33,7 +33,16 @@ DIVERGENCE = 1000.0
 
 
 class Tuning(eqx.Module):
-    """Step size (one, or one per block), inverse temperature and preconditioner of a round."""
+    """Step size (one, or one per block), inverse temperature and preconditioner of a round.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from feelgood.samplers.blocks import Tuning
+    >>> tuning = Tuning(step=jnp.array(0.1), beta=jnp.array(1.0))
+    >>> tuning.whiten(jnp.ones((2, 1))).shape  # without a preconditioner, as it was
+    (2, 1)
+    """
 
     step: Float[Array, "..."]
     beta: Number
@@ -52,21 +61,46 @@ class Tuning(eqx.Module):
 
 
 class Noise(NamedTuple):
-    """The random numbers of one step: `normal` in the shape of θ, `uniform` as many as needed."""
+    """The random numbers of one step: `normal` in the shape of θ, `uniform` as many as needed.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from feelgood.samplers.blocks import Noise, split_uniforms
+    >>> noise = Noise(normal=jnp.zeros((2, 3)), uniform=jnp.array([0.1, 0.9]))
+    >>> [part.shape for part in split_uniforms(noise, 1)]  # the kernel's, and the target's
+    [(1,), (1,)]
+    """
 
     normal: Theta
     uniform: Float[Array, "draws *lanes"]
 
 
 class Info(NamedTuple):
-    """What one step did. `acceptance` is a probability; 1 for kernels without a filter."""
+    """What one step did. `acceptance` is a probability; 1 for kernels without a filter.
+
+    **Example:**
+
+    >>> from feelgood.samplers.blocks import Info
+    >>> Info(acceptance=0.8)
+    Info(acceptance=0.8, diverged=0.0)
+    """
 
     acceptance: Value | float = 1.0
     diverged: Value | float = 0.0
 
 
 class Kernel(eqx.Module):
-    """A Markov kernel for π ∝ exp(−βL)."""
+    """A Markov kernel for π ∝ exp(−βL).
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.samplers.blocks import KERNELS, Kernel
+    >>> kernel = feelgood.AGENTS["malats"].build().kernel
+    >>> isinstance(kernel, Kernel), kernel.adjusted, kernel.uniforms
+    (True, True, 1)
+    """
 
     #: Whether the kernel leaves π itself invariant (a Metropolis filter).
     adjusted: ClassVar[bool] = False
@@ -148,6 +182,18 @@ def register_kernel(
     """Class decorator: the kernel of agents `[variant][bonus]{name}ts`.
 
     `meaning` says in a few words, in the plural, what the variant is.
+
+    **Example:**
+
+    >>> from feelgood import AGENTS
+    >>> from feelgood.samplers.blocks import register_kernel
+    >>> from feelgood.samplers.mala import MALA
+    >>> @register_kernel("careful")
+    ... class Careful(MALA):
+    ...     title = "MALA with small steps"
+    ...     default_step = 0.1
+    >>> "carefults" in AGENTS, "fgcarefults" in AGENTS
+    (True, True)
     """
 
     def keep(kernel: type[Kernel]) -> type[Kernel]:
@@ -162,7 +208,16 @@ def register_kernel(
 def split_uniforms(
     noise: Noise, kernel_draws: int
 ) -> tuple[Float[Array, "draws *lanes"], Float[Array, "more *lanes"]]:
-    """The kernel's uniforms and the target's."""
+    """The kernel's uniforms and the target's.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from feelgood.samplers.blocks import Noise, split_uniforms
+    >>> own, rest = split_uniforms(Noise(jnp.zeros((2, 3)), jnp.array([0.25, 0.5, 0.75])), 1)
+    >>> own.tolist(), rest.tolist()
+    ([0.25], [0.5, 0.75])
+    """
     return noise.uniform[:kernel_draws], noise.uniform[kernel_draws:]
 
 
@@ -176,7 +231,15 @@ def accept(
 
 
 def square(white: Theta) -> Value:
-    """‖q‖² of each chain."""
+    """‖q‖² of each chain.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from feelgood.samplers.blocks import square
+    >>> float(square(jnp.array([[3.0], [4.0]])))
+    25.0
+    """
     return jnp.sum(white * white, axis=(0, 1))
 
 

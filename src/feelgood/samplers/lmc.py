@@ -17,7 +17,18 @@ class LMCChain(NamedTuple):
 
 
 def langevin(theta: Theta, gradient: Theta, normal: Theta, tuning: Tuning) -> Theta:
-    """θ − h V⁻¹∇L + √(2h/β) V^{-1/2} ξ."""
+    """θ − h V⁻¹∇L + √(2h/β) V^{-1/2} ξ.
+
+    **Example:**
+
+    >>> import jax.numpy as jnp
+    >>> from feelgood.samplers.blocks import Tuning
+    >>> from feelgood.samplers.lmc import langevin
+    >>> theta, slope = jnp.ones((1, 1)), jnp.full((1, 1), 2.0)
+    >>> tuning = Tuning(step=jnp.array(0.25), beta=jnp.array(1.0))
+    >>> float(langevin(theta, slope, jnp.zeros((1, 1)), tuning)[0, 0])  # 1 − ¼ · 2, without noise
+    0.5
+    """
     h = tuning.step
     drift = h * tuning.whiten(gradient) - jnp.sqrt(2.0 * h / tuning.beta) * normal
     return theta - tuning.unwhiten(drift)

@@ -29,6 +29,17 @@ def choice_probabilities(
     Two arms: in closed form. Independent scores: by integrals, exact to 1e-10. Scores that share
     parameters: by quasi-Monte Carlo with `points` points for each of 8 scrambles. `mask` says which
     arms there are; the others have probability 0. `accuracy` is that of the integrals.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> from feelgood.core.score_law import ScoreLaw
+    >>> from feelgood.stats.choice_probabilities import choice_probabilities
+    >>> law = ScoreLaw(mean=np.array([0.0, 1.0]), deviation=np.array([1.0, 1.0]))
+    >>> choice_probabilities(law).pmf.round(4)  # Φ(±1/√2)
+    array([0.2398, 0.7602])
+    >>> choice_probabilities(law, mask=[True, False]).pmf
+    array([1., 0.])
     """
     mean, spread = _numbers(law)
     there = _mask(mask, len(mean))

@@ -5,9 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from feelgood.core.arrow import pa, pq
 from feelgood.core.parquet import read_parquet
 from feelgood.engine.columns import CELL_FILE, arrow_columns, measured_fields, measured_rows
 from feelgood.engine.results import AgentResult

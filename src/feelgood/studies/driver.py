@@ -78,21 +78,22 @@ def run_study(
 
     Interrupting it loses nothing but the time since the last checkpoints; running it again goes
     on from there, and the results are the same bits. A tuned study runs its search first.
+
+    **Example:**
+
+    >>> import tempfile
+    >>> from feelgood.studies import Study, plan_cells, run_study
+    >>> study = Study("mine", tuple(plan_cells("linear-20", "uniform", rounds=50, seeds=2)))
+    >>> run_study(study, tempfile.mkdtemp() + "/results", workers=1)
+    StudyOutcome(done=1, missing=0, failures={})
     """
-    if not isinstance(study, (Study, TunedStudy)):
-        raise FeelgoodError(
-            f"{shown(study)} is no study: give a Study, such as read_study returns."
-        )
-    if not isinstance(engine, Engine) and not (isinstance(engine, str) and engine in ENGINES):
-        raise FeelgoodError(f"unknown engine {shown(engine)}: use {' or '.join(ENGINES)}.")
+    _refuse_others(study, engine, watcher)
     if workers is not None:
         workers = parse_whole("workers", workers, 1, 10_000)
     if address is not None:
         address = parse_name("address", address)
     if parse_number("checkpoint_every", checkpoint_every, what := "seconds, at least 0") < 0.0:
         raise FeelgoodError(f"checkpoint_every = {checkpoint_every} is not allowed: use {what}.")
-    if watcher is not None and not isinstance(watcher, Watcher):
-        raise FeelgoodError(f"watcher = {shown(watcher)} is not allowed: use a Watcher.")
     place = store if isinstance(store, Store) else Store(store)
 
     def start() -> Engine:
@@ -114,6 +115,18 @@ def run_study(
         missing=sum(outcome.missing for outcome in done.values()),
         failures={k: v for outcome in done.values() for k, v in outcome.failures.items()},
     )
+
+
+def _refuse_others(study: Any, engine: Any, watcher: Any) -> None:
+    """Refuse things that are no study, no engine, no watcher."""
+    if not isinstance(study, (Study, TunedStudy)):
+        raise FeelgoodError(
+            f"{shown(study)} is no study: give a Study, such as read_study returns."
+        )
+    if not isinstance(engine, Engine) and not (isinstance(engine, str) and engine in ENGINES):
+        raise FeelgoodError(f"unknown engine {shown(engine)}: use {' or '.join(ENGINES)}.")
+    if watcher is not None and not isinstance(watcher, Watcher):
+        raise FeelgoodError(f"watcher = {shown(watcher)} is not allowed: use a Watcher.")
 
 
 def _run_part(

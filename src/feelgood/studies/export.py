@@ -3,10 +3,7 @@
 import json
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.csv
-import pyarrow.feather
-import pyarrow.parquet
+from feelgood.core.arrow import csv, feather, pa, pq
 
 EXPORT_FORMATS = ("parquet", "csv", "arrow")
 
@@ -14,11 +11,11 @@ EXPORT_FORMATS = ("parquet", "csv", "arrow")
 def write_table(table: pa.Table, path: Path, format_: str) -> None:
     """Write a store's rows. In CSV, columns that hold lists are JSON texts."""
     if format_ == "parquet":
-        pa.parquet.write_table(table, path, compression="zstd")
+        pq.write_table(table, path, compression="zstd")
     elif format_ == "arrow":
-        pa.feather.write_feather(table, path, compression="uncompressed")
+        feather.write_feather(table, path, compression="uncompressed")
     else:
-        pa.csv.write_csv(_flat(table), path)
+        csv.write_csv(_flat(table), path)
 
 
 def _flat(table: pa.Table) -> pa.Table:

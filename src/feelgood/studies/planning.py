@@ -105,7 +105,15 @@ class Cell:
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """Cells to be run, in order, under a name; `plugins` are modules that register more agents."""
+    """Cells to be run, in order, under a name; `plugins` are modules that register more agents.
+
+    **Example:**
+
+    >>> from feelgood.studies import Study, plan_cells
+    >>> study = Study("mine", tuple(plan_cells("linear-20", "lints", rounds=100, seeds=20)))
+    >>> len(study.cells), study.chain_rounds  # cells of ten seeds
+    (2, 2000)
+    """
 
     name: str
     cells: tuple[Cell, ...]

@@ -21,10 +21,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from feelgood.core import atomic
 from feelgood.core.arguments import parse_path
+from feelgood.core.arrow import pa
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.notices import print_notice
 from feelgood.core.parquet import read_parquet
@@ -108,6 +107,16 @@ class Store:
     - `create`: whether to make it where there is none; otherwise that is an error.
     - `notify`: gets a sentence whenever something that was asked for is left out because its file
       is damaged or cannot be read; by default it is printed to standard error.
+
+    **Example:**
+
+    >>> import tempfile
+    >>> from feelgood.studies import Store, Study, plan_cells, run_study
+    >>> cells = tuple(plan_cells("linear-20", "uniform", rounds=50, seeds=2))
+    >>> store = Store(tempfile.mkdtemp() + "/results")
+    >>> _ = run_study(Study("mine", cells), store, workers=1)
+    >>> [result.agent for result in store.results()], store.verify()
+    (['uniform'], [])
     """
 
     def __init__(

@@ -27,6 +27,21 @@ class Target(eqx.Module):
     """What a kernel sees: an energy bound to the data of one round, whatever the model.
 
     θ has two mathematical axes, then lanes; `memo` is what evaluations carry along.
+
+    **Example:**
+
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import feelgood
+    >>> from feelgood.targets.energy import LinearModelTarget
+    >>> spec = feelgood.Spec(arms=2, dim=1, shared=True)
+    >>> agent = feelgood.AGENTS["malats"].build({"eta": 0.5, "rho": 0.5})
+    >>> state = agent.init(jax.random.key(0), spec)
+    >>> state = agent.update(state, jnp.ones((1, 2)), jnp.array(0), jnp.array(3.0))
+    >>> target = LinearModelTarget.of(agent.energy(spec), state.data, origin=jnp.zeros((1, 1)))
+    >>> value, gradient, _ = target.evaluate(jnp.ones((1, 1)), None, jnp.zeros(0))
+    >>> float(value), float(gradient[0, 0])  # ½(1 − 3)² + ½ − ½ 3², and (1 − 3) + 1
+    (-2.0, -1.0)
     """
 
     energy: eqx.AbstractVar[Any]

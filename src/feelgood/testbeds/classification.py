@@ -24,6 +24,17 @@ class Classification(DatasetBandit):
     """A labelled table: round t shows a row, and the arm of its label pays 1, any other 0.
 
     Make one with `Classification.from_arrays`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> import feelgood
+    >>> from feelgood.testbeds import Classification
+    >>> rng = np.random.default_rng(0)
+    >>> features = rng.normal(size=(100, 2))
+    >>> testbed = Classification.from_arrays(features, (features[:, 0] > 0).astype(int))
+    >>> testbed.spec.arms, feelgood.run(testbed, "linucb", rounds=50, seeds=2)[0].status
+    (2, 'ok')
     """
 
     labels: Int[Array, " rows"]

@@ -17,6 +17,16 @@ class Payoffs(DatasetBandit):
     """A table of contexts and beside it what every arm pays for each row.
 
     Make one with `Payoffs.from_arrays`.
+
+    **Example:**
+
+    >>> import numpy as np
+    >>> import feelgood
+    >>> from feelgood.testbeds import Payoffs
+    >>> rng = np.random.default_rng(0)
+    >>> testbed = Payoffs.from_arrays(rng.normal(size=(100, 2)), rng.normal(size=(100, 3)))
+    >>> testbed.spec.arms, feelgood.run(testbed, "linucb", rounds=50, seeds=2)[0].status
+    (3, 'ok')
     """
 
     payoffs: Float[Array, "rows arms"]

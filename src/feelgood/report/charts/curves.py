@@ -34,7 +34,17 @@ def regret_curves(
     log_y: bool = False,
     band: Band = "quantile",
 ) -> Chart:
-    """Mean cumulative regret along the run, with a band over seeds."""
+    """Mean cumulative regret along the run, with a band over seeds.
+
+    **Example:**
+
+    >>> import feelgood
+    >>> from feelgood.report.charts.curves import regret_curves
+    >>> result = feelgood.run("linear-20", ["linucb", "uniform"], rounds=50, seeds=2)
+    >>> chart = regret_curves(result.results, log_y=True)
+    >>> type(chart).__name__
+    'LayerChart'
+    """
     return panels(results, lambda s, style: curves_panel(s, style, log_x, log_y, band))
 
 
