@@ -174,6 +174,16 @@ def test_the_readme_counts_the_seeds_that_are_stuck() -> None:
     assert f"`neural-lmcts` on adult: {told[1]} of {told[2]} (" in page
 
 
+def test_the_readme_says_what_frees_networks() -> None:
+    """The three shares of stuck seeds are those of the page."""
+    told = re.search(r"(\d+) % are stuck without it and (\d+) % with it;\s+(\d+) %", findings())
+    assert told is not None
+    page = (FOLDER / "stuck-networks.md").read_text()
+    rows = ("the paper's settings, no bonus", "λ = 0.1", "λ = 0.1, softness 1")
+    for share, row in zip(told.groups(), rows, strict=True):
+        assert f"| {row} | {share} % [" in page
+
+
 def test_the_readme_advises_what_the_ranking_says() -> None:
     """Each agent that it recommends may be the best, and each figure is that of the ranking."""
     with (ROOT / "results" / "pairs" / "ranking.csv").open(newline="") as file:
