@@ -1,7 +1,7 @@
 """What `feelgood challenge` compares with: final regrets of the shipped results, per seed.
 
-The agents out of the box, on data sets with the preset `beta-1`, and those with the paper's settings;
-sweeps are left out. The file lies in the package, so that an installed copy has it.
+The agents out of the box, on data sets with the preset `beta-1`, and those with the paper's
+settings; sweeps are left out. The file lies in the package, so that an installed copy has it.
 """
 
 import json

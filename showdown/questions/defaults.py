@@ -72,9 +72,10 @@ QUESTION = Question(
     place=110,
     title="Which agent is the best without tuning, and what does it cost?",
     asks=(
-        "Every main agent as it is out of the box: noise and prior are learned, and the weight of a "
-        "bonus falls as 1/√s. Networks have the preset `beta-1`, without learned noise. Ranks are "
-        "averaged over the testbeds of a kind, so that no testbed counts for more than another."
+        "Every main agent as it is out of the box: noise and prior are learned, and the weight of "
+        "a bonus falls as 1/√s. Networks have the preset `beta-1`, without learned noise. Ranks "
+        "are averaged over the testbeds of a kind, so that no testbed counts for more than "
+        "another."
     ),
     studies=(STUDY, DATA_STUDY),
     says=says,
