@@ -13,8 +13,10 @@ from scipy import optimize, stats
 
 import feelgood
 from feelgood import AGENTS, FeelgoodError, Spec, simulate
+from feelgood.agents.neural_linear import NeuralLinear, Regression
 from feelgood.agents.neural_mcmc import NeuralThompson
 from feelgood.targets.network_noise import PRIOR_REWARDS, PRIOR_SHARE, NetworkNoise
+from feelgood.targets.scales import LEAST_NOISE, Scales
 from feelgood.targets.sums import Stats
 from feelgood.testbeds import Linear
 
@@ -118,6 +120,34 @@ def test_nothing_is_learned_from_rewards_of_zero() -> None:
         np.testing.assert_array_equal(got, want)
 
 
+def test_the_estimate_stays_finite_where_features_tell_nothing_apart() -> None:
+    """Equal rewards and parallel features, as in the first rounds of `adult`, in 100 chains.
+
+    The noise of the regression falls to its least within nine rewards, and ρ = σ²/s² below what
+    rounding leaves of the other directions of Σ φφᵀ. What the prior of the noise says is left.
+    """
+    rng = np.random.default_rng(1)
+    features = np.abs(rng.normal(size=(100, 50))) * (rng.random((100, 50)) < 0.6)
+
+    @jax.jit
+    @jax.vmap
+    def learned(feature: jax.Array) -> tuple[NetworkNoise, jax.Array]:
+        def after(noise: NetworkNoise, count: jax.Array) -> tuple[NetworkNoise, jax.Array]:
+            # Summed over 1,280 rows, as the agents do, and not in one product.
+            rows = jnp.broadcast_to(feature, (1280, 50))
+            gram, moment = count / 1280 * (rows.T @ rows), count * feature
+            noise = noise.learn(Stats(gram[:, :, None], moment[:, None]), 1.0 * count, count)
+            return noise, noise.variance
+
+        return jax.lax.scan(after, NetworkNoise.unknown(), jnp.arange(1, 15))
+
+    noise, variances = learned(jnp.asarray(features, jnp.float32))
+    assert np.isfinite(variances).all()
+    np.testing.assert_allclose(noise.scales.noise, LEAST_NOISE, rtol=1e-3)
+    prior = PRIOR_SHARE * PRIOR_REWARDS
+    np.testing.assert_allclose(variances[:, -1], prior / (PRIOR_REWARDS + 14), rtol=1e-2)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("agent", ["neural-lmcts", "neural-ulmcts", "neural-ts", "neural-malats"])
 @pytest.mark.parametrize("noise", [0.3, 1.0])
@@ -126,6 +156,26 @@ def test_the_truth_is_found(agent: str, noise: float) -> None:
     settings = {"testbed": {"noise": noise}, agent: {"layers": "20"}}
     result = feelgood.run("linear-20", [agent], rounds=2000, seeds=2, settings=settings)[0]
     np.testing.assert_allclose(result.health["noise"][:, -1], noise, rtol=0.2)
+
+
+def test_neural_linear_draws_where_features_tell_nothing_apart() -> None:
+    """V = ρI + Σ φφᵀ with a learned ρ below the rounding of the sums: the draws are finite."""
+    agent = AGENTS["neural-linear"].build({"layers": "50"})
+    assert isinstance(agent, NeuralLinear)
+    rng = np.random.default_rng(2)
+    rows = np.abs(rng.normal(size=(100, 1, 50)) + 0.02 * rng.normal(size=(100, 9, 50)))
+
+    @jax.jit
+    @jax.vmap
+    def draws(key: jax.Array, rows: jax.Array) -> jax.Array:
+        sums = Stats(gram=(rows.T @ rows)[:, :, None], moment=jnp.sum(rows, 0)[:, None])
+        ratio = 1e-8 * jnp.trace(sums.gram[:, :, 0])
+        scales = Scales(jnp.asarray(9.0), ratio, jnp.ones(()), jnp.zeros(()))
+        regression = Regression(sums, jnp.asarray(9.0), scales)
+        return agent.weights(key, regression, jnp.asarray(9))
+
+    keys = jax.random.split(jax.random.key(0), 100)
+    assert np.isfinite(draws(keys, jnp.asarray(rows, jnp.float32))).all()
 
 
 # ---- neural-linear; its draws and the widths of neural-ts are in `proofs/network_models.py` ---

@@ -70,6 +70,36 @@ def test_triangular_solves(dim: int, shape: tuple[int, ...]) -> None:
 
 
 @EVERY
+def test_cholesky(dim: int, shape: tuple[int, ...]) -> None:
+    matrix = positive_definite(dim, shape)
+    factor = trail(lanes.cholesky(lead(matrix, 2)), 2)
+    np.testing.assert_allclose(factor, np.linalg.cholesky(matrix), **CLOSE)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 1e-9, 1e-7, 1e-5])
+def test_cholesky_of_what_is_singular_but_for_rounding(ratio: float) -> None:
+    """ρI + Σ x xᵀ of 300 rows of 30 numbers of unlike size, with three directions, in 50 cases.
+
+    All factors are finite. What a raised pivot leaves of its column is at most √(d ε A_ii A_jj),
+    which bounds L Lᵀ − A here. With ρ above d ε A_kk only the usual rounding is left.
+    """
+    dim, cases = 30, 50
+    rng = np.random.default_rng(5)
+    rows = 1.0 + 0.1 * rng.normal(size=(cases, 300, 2)) @ rng.normal(size=(cases, 2, dim))
+    rows = (rows * 10.0 ** rng.uniform(-3, 3, size=dim)).astype(np.float32)
+    gram = np.einsum("cri,crj->cij", rows, rows)
+    scale = np.sqrt(np.einsum("cii->ci", gram))
+    matrix = gram + ratio * np.eye(dim, dtype=np.float32) * scale[:, :, None] ** 2
+    factor = trail(lanes.cholesky(lead(matrix, 2)), 2)
+    assert np.isfinite(factor).all()
+    assert (np.einsum("cii->ci", factor) > 0).all()
+    off = np.abs(factor @ np.swapaxes(factor, 1, 2) - matrix)
+    rounding = dim * np.finfo(np.float32).eps
+    bound = rounding if ratio > rounding else np.sqrt(rounding)
+    assert (off <= bound * scale[:, :, None] * scale[:, None, :]).all()
+
+
+@EVERY
 def test_rank_one_update(dim: int, shape: tuple[int, ...]) -> None:
     matrix = positive_definite(dim, shape)
     x = random(*shape, dim)

@@ -106,10 +106,16 @@ class NeuralLinear(ModelPolicy, TrainedPolicy):
     def posterior(
         self, regression: Regression
     ) -> tuple[Float[Array, " width"], Float[Array, "width width"]]:
-        """The mean of w, and the Cholesky factor of V."""
+        """The mean of w, and the Cholesky factor of V.
+
+        The library's factor is NaN where V is singular but for rounding; then it is ours.
+        """
         gram, moment = regression.stats.gram[..., 0], regression.stats.moment[..., 0]
         rho, _ = self.told(regression.scales)
-        root = jnp.linalg.cholesky(gram + rho * jnp.eye(len(moment)))
+        precision = gram + rho * jnp.eye(len(moment))
+        root = jnp.linalg.cholesky(precision)
+        failed = ~jnp.isfinite(jnp.sum(root))
+        root = maybe(failed, lambda _: lanes.cholesky(precision), root)
         return jax.scipy.linalg.cho_solve((root, True), moment), root
 
     def variance(

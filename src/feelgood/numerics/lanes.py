@@ -197,18 +197,35 @@ def cholesky(matrix: Float[Array, "dim dim ..."]) -> Float[Array, "dim dim ..."]
     """The lower factor L with L Lᵀ = A, by one column after the other.
 
     d³ work, for rare use. The library is not called for the reason that `_triangular` gives.
+
+    A pivot has a rounding error of up to d ε A_kk. Where A is nearly singular, it may be less than
+    that, or negative: then it is raised to that. Nor may the square of an entry below it be larger
+    than what is left of the diagonal there, as in every positive definite A. So L is finite
+    whatever the rounding of A, and is the usual factor wherever pivots are above their rounding.
+
+    Higham, "Accuracy and Stability of Numerical Algorithms", 2002, theorems 10.3 and 10.7.
     """
     n = matrix.shape[0]
     rows = jnp.arange(n).reshape((n,) + (1,) * (matrix.ndim - 2))
+    least = n * jnp.finfo(matrix.dtype).eps * _diagonal(matrix)
 
     def one(rest: Array, k: Array) -> tuple[Array, Array]:
         column = lax.dynamic_index_in_dim(rest, k, 1, keepdims=False)
-        diagonal = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
-        column = jnp.where(rows >= k, column * lax.rsqrt(diagonal), 0.0)
+        pivot = lax.dynamic_index_in_dim(column, k, 0, keepdims=False)
+        pivot = jnp.maximum(pivot, lax.dynamic_index_in_dim(least, k, 0, keepdims=False))
+        most = jnp.sqrt(jnp.maximum(_diagonal(rest), 0.0))
+        below = jnp.clip(column * lax.rsqrt(pivot), -most, most)
+        column = jnp.where(rows > k, below, jnp.where(rows == k, pivot * lax.rsqrt(pivot), 0.0))
         return rest - outer(column, column), column
 
     _, columns = lax.scan(one, matrix, jnp.arange(n))
     return jnp.moveaxis(columns, 0, 1)
+
+
+def _diagonal(matrix: Float[Array, "dim dim ..."]) -> Float[Array, "dim ..."]:
+    """A_kk."""
+    n = matrix.shape[0]
+    return matrix.reshape(n * n, *matrix.shape[2:])[:: n + 1]
 
 
 def rank_one_update(
