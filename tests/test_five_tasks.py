@@ -12,7 +12,7 @@ from clean_install import ROOT, install, run
 from fences import Snippet, snippets
 from serving import Served, post
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
 
 @pytest.fixture(scope="module")
