@@ -46,9 +46,12 @@ def names_page(title: str, rooms: tuple[str, ...]) -> str:
 
 def _more_page() -> str:
     lines = ["# More names", "", "Names of modules that the guides import.", ""]
+    shown = [getattr(feelgood, name) for name in HOMES]
     for module, name in sorted(imported_by_guides()):
         thing = getattr(importlib.import_module(module), name)
-        lines += section(f"{module}.{name}", thing, module)
+        if not any(thing is other for other in shown):
+            shown.append(thing)
+            lines += section(f"{module}.{name}", thing, module)
     return "\n".join(lines)
 
 

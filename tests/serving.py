@@ -36,9 +36,15 @@ def post(link: http.client.HTTPConnection, path: str, body: Any) -> tuple[int, d
 class Served:
     """The service in a process of its own, on this machine alone."""
 
-    def __init__(self, journal: Path, *options: str, command: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        journal: Path,
+        *options: str,
+        command: tuple[str, ...] = (),
+        python: str | Path = sys.executable,
+    ) -> None:
         self.port = free_port()
-        whole = [*command, sys.executable, str(SERVICE), str(journal), "--port", str(self.port)]
+        whole = [*command, str(python), str(SERVICE), str(journal), "--port", str(self.port)]
         self.process = subprocess.Popen(
             [*whole, *options], env=os.environ | {"FEELGOOD_TOKEN": TOKEN}
         )

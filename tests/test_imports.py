@@ -87,3 +87,20 @@ def test_every_module_imports_what_it_uses() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == ""
+
+
+def test_pyarrow_has_one_door() -> None:
+    """Elsewhere an import would fail with a traceback where the extra `files` is not installed."""
+    found = []
+    for file in sorted((ROOT / "src").rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        types = [
+            n for n in tree.body if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test)
+        ]
+        only_types = {id(inner) for block in types for inner in ast.walk(block)}
+        for node in ast.walk(tree):
+            named = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            named += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if id(node) not in only_types and any(n.split(".")[0] == "pyarrow" for n in named):
+                found.append(file.name)
+    assert found == []

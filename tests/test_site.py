@@ -109,14 +109,29 @@ def test_figures_are_saved_by_the_page_that_shows_them() -> None:
         assert [name for name in shown if name not in code] == []
 
 
+def long_sentences(text: str) -> list[str]:
+    text = re.sub(r"^(?: {4}|\t).*$", "", text, flags=re.MULTILINE)
+    return [sentence for sentence in sentences(text) if len(sentence.split()) > 30]
+
+
 def test_no_page_has_a_sentence_above_30_words() -> None:
-    found = {}
-    for page in sorted((ROOT / "docs").glob("*.md")):
-        text = re.sub(r"^(?: {4}|\t).*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-        long = [sentence for sentence in sentences(text) if len(sentence.split()) > 30]
-        if long:
-            found[page.name] = long
+    from handbook.places import PAGES
+
+    here = [path for path in PAGES if not path.startswith(("results/", "studies/"))]
+    pages = [*(ROOT / "docs").rglob("*.md"), *(ROOT / path for path in here)]
+    texts = {page: page.read_text(encoding="utf-8") for page in sorted(pages)}
+    found = {page.name: long for page, text in texts.items() if (long := long_sentences(text))}
     assert not found
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of packages that adapters import
+def test_no_page_of_the_reference_has_a_sentence_above_30_words() -> None:
+    from handbook.reference import reference_pages
+
+    pages = reference_pages()
+    assert len(pages) > 5
+    assert not {page: long for page, text in pages.items() if (long := long_sentences(text))}
 
 
 def headings(text: str) -> set[str]:

@@ -25,7 +25,7 @@ class Greedy(EstimateAgent):
     vector go round the arms.
 
     Bastani, Bayati and Khosravi, "Mostly exploration-free algorithms for contextual bandits",
-    Management Science 2021; Riquelme, Tucker and Snoek, "Deep Bayesian bandits showdown", ICLR
+    Management Science 2021. Riquelme, Tucker and Snoek, "Deep Bayesian bandits showdown", ICLR
     2018, for the first pulls, of which there are two as well.
     """
 

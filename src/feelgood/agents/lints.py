@@ -22,13 +22,13 @@ from feelgood.targets import models
 class LinTS(ModelRidgePolicy):
     """Thompson sampling with the exact posterior of a linear model.
 
-    θ ~ N(V⁻¹b, σ²τ V⁻¹) with V = ρI + Σ x xᵀ, ρ = σ²/s² and b = Σ r x, one block per arm where the
-    arms have parameters of their own; plays argmax_a f_θ(x, a). With V = L Lᵀ the draw is
+    θ ~ N(V⁻¹b, σ²τ V⁻¹) with V = ρI + Σ x xᵀ, ρ = σ²/s² and b = Σ r x. There is one block per arm
+    where the arms have parameters of their own. Plays argmax_a f_θ(x, a). With V = L Lᵀ the draw is
     L⁻ᵀ(L⁻¹b + σ√τ z), z standard normal. Where the noise σ is learned, σ² is drawn from its own
     posterior (Σ r² − bᵀV⁻¹b)/χ²_n first, so that θ has a Student-t law. Where the prior s is
     learned, ρ is renewed as the data double (`feelgood.targets.scales`). The paper's η is 1/σ².
 
-    Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013;
+    Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013.
     Riquelme, Tucker and Snoek, "Deep Bayesian bandits showdown", ICLR 2018, for the conjugate law.
     """
 

@@ -17,8 +17,8 @@ class InflatedLinTS(LaplaceTS):
     up to logarithms with this v. With v = 1 it is `laplace-ts`, and `lints` where the noise σ is
     told. For Bernoulli rewards the law is N(θ̂, v²τ H(θ̂)⁻¹), Laplace's approximation widened.
 
-    Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013;
-    Abeille and Lazaric, "Linear Thompson sampling revisited", AISTATS 2017; Hamidi and Bayati, "On
+    Agrawal and Goyal, "Thompson sampling for contextual bandits with linear payoffs", ICML 2013.
+    Abeille and Lazaric, "Linear Thompson sampling revisited", AISTATS 2017. Hamidi and Bayati, "On
     frequentist regret of linear Thompson sampling", 2020, for why it cannot be left out.
     """
 

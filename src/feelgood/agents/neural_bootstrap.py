@@ -28,9 +28,9 @@ class NeuralBootstrap(MembersPolicy):
     probabilities, or a Poisson number with mean 1. That is the online form of drawing as many
     rewards with replacement. With one member and no resampling it is the greedy network.
 
-    Osband, Blundell, Pritzel and Van Roy, "Deep exploration via bootstrapped DQN", NeurIPS 2016;
+    Osband, Blundell, Pritzel and Van Roy, "Deep exploration via bootstrapped DQN", NeurIPS 2016.
     Owen and Eckles, "Bootstrapping data arrays of arbitrary order", Annals of Applied Statistics
-    2012, for the weights 0 and 2; Oza and Russell, "Online bagging and boosting", 2001, for Poisson
+    2012, for the weights 0 and 2. Oza and Russell, "Online bagging and boosting", 2001, for Poisson
     ones.
     """
 

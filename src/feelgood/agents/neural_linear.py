@@ -36,8 +36,8 @@ class Regression(NamedTuple):
 class NeuralLinear(ModelPolicy, TrainedPolicy):
     """Thompson sampling by exact Bayesian regression on a network's last hidden layer.
 
-    With φ(x, a) the last hidden layer, w ~ N(V⁻¹b, σ²τV⁻¹), V = ρI + Σ φφᵀ, ρ = σ²/s², b = Σ rφ;
-    the arm with the largest w·φ is played. Whenever the network has learned, V and b are computed
+    With φ(x, a) the last hidden layer, w ~ N(V⁻¹b, σ²τV⁻¹), V = ρI + Σ φφᵀ, ρ = σ²/s², b = Σ rφ.
+    The arm with the largest w·φ is played. Whenever the network has learned, V and b are computed
     anew from all rounds, with the features as they are now. A learned σ² is drawn from
     (Σ r² − bᵀV⁻¹b)/χ²_n first: the conjugate normal–inverse-gamma law. Noise and prior are those of
     the regression; the network learns by gradient descent. In the paper's words σ² is ν.

@@ -18,7 +18,7 @@ class Decision:
     """What a bandit decided.
 
     `probability` is the chance with which this arm was played, and `pmf` has that of every arm, in
-    the order of `arms`; both are None where the agent has no such number. They are computed when
+    the order of `arms`. Both are None where the agent has no such number. They are computed when
     they are first asked for, from the state as it was.
 
     **Example:**

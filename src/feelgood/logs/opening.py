@@ -23,8 +23,8 @@ def open_events(source: Any, format: str | None = None) -> Events:
     """The events of a file, a dictionary of `obp` or a data frame.
 
     `format` is one of feelgood, open-bandit, obp, dsjson and frame; by default it is guessed. A
-    file that begins as an Arrow stream is a log of ours, one that ends in .json, .jsonl, .ndjson or
-    .dsjson is Vowpal Wabbit's, and a table with the columns item_id and click is of the Open Bandit
+    file that begins as an Arrow stream is a log of ours. One that ends in .json, .jsonl, .ndjson or
+    .dsjson is Vowpal Wabbit's. A table with the columns item_id and click is of the Open Bandit
     Dataset.
 
     **Example:**
