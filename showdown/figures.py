@@ -1,6 +1,7 @@
 """Regret against a number that belongs to a run."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -62,7 +63,7 @@ def _weights_on(testbed: str, results: Sequence[AgentResult]) -> Chart:
         rows.append({"lam": r.settings["lam"]} | {k: rounded(v) for k, v in ends.items()})
     log = alt.Scale(type="log", nice=False, padding=16)
     x = alt.X("lam:Q", title="λ, logarithmic", scale=log, axis=alt.Axis(format="~g", tickCount=5))
-    up = {"title": "mean final regret, logarithmic", "scale": log}
+    up: dict[str, Any] = {"title": "mean final regret, logarithmic", "scale": log}
     y = alt.Y("regret:Q", **up, axis=alt.Axis(format="~g", tickCount=6))
     base = alt.Chart(alt.InlineData(values=rows))
     layers = [
