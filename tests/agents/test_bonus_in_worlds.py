@@ -17,7 +17,7 @@ LINEAR = [name for name in all_names() if "lam" in AGENTS[name].settings]
 NETWORKS = [name for name in AGENTS.names() if "neural" in name and "lam" in AGENTS[name].settings]
 BLACKJAX = [f"blackjax:{kernel}" for kernel in LISTED_KERNELS]
 WORLDS = {"linear-trap-4": 1.0, "sceptic-0.3": 0.3}
-SMALL: dict[str, Any] = {"layers": "4", "updates": 2, "batch": 8, "steps": 2, "lam": 1.0}
+SMALL: dict[str, Any] = {"layers": "4", "updates": 2, "steps": 2}
 CASES = list(itertools.product([*LINEAR, *NETWORKS, *BLACKJAX], WORLDS))
 QUICK = [("neural-fglmcts", "linear-trap-4")]
 
