@@ -12,6 +12,7 @@ from feelgood.stats.holm import holm
 from showdown import yardsticks
 from showdown.book import Book, grid
 from showdown.effects import Effect, distinct, mean_and_median, pooled, seeds_text
+from showdown.shelf import settings_text
 from showdown.wording import count, interval, number, percent, testbeds_text
 
 ALPHA = 0.05
@@ -182,8 +183,8 @@ def stuck_sentences(book: Book, members: Sequence[Judged]) -> list[str]:
             share = None if run is None else yardsticks.stuck(run, book.yardsticks)
             if run is None or share is None or share.value == 0:
                 continue
-            lam = run.settings.get("lam")
-            name = f"`{run.agent}`" + (f", λ = {lam:g}," if lam else "")
+            lam = settings_text(run, ("lam",)) if run.settings.get("lam") else ""
+            name = f"`{run.agent}`" + (f", {lam}," if lam else "")
             ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
             stuck_seeds = round(share.value * share.count)
             out[f"{name} on {run.testbed}"] = f"{stuck_seeds} of {share.count} ({ends})"

@@ -41,8 +41,6 @@ def with_later_settings(testbed: str, agent: str, settings: str) -> str:
     if agent not in AGENTS:
         return settings
     own = json.loads(settings)
-    if agent not in AGENTS:  # of a study's own plug-in, which is not loaded here
-        return settings
     entry: Entry[Any] = AGENTS[agent]
     for name, rule in entry.settings.items():
         if name not in own:

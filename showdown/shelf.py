@@ -151,8 +151,9 @@ def is_sound(result: AgentResult) -> bool:
 
 
 def settings_text(result: AgentResult, names: Sequence[str]) -> str:
-    """`λ = 0.1, b = 1` of these settings, those that the agent has."""
+    """`λ = 0.1, b = 1` of these settings, those that the agent has; `1/√s` of a λ that falls."""
     signs = {"lam": "λ", "gamma": "γ", "beta": "β", "eta": "η", "warmup_steps": "warm-up"}
     signs |= {"alpha": "α", "epsilon": "ε", "nu": "ν"}
     shown: dict[str, Any] = {n: result.settings[n] for n in names if n in result.settings}
-    return ", ".join(f"{signs.get(n, n)} = {v:g}" for n, v in shown.items())
+    falls = {"lam": "/√s"} if result.settings.get("lam_schedule") == "sqrt" else {}
+    return ", ".join(f"{signs.get(n, n)} = {v:g}{falls.get(n, '')}" for n, v in shown.items())

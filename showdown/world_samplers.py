@@ -16,6 +16,11 @@ STUDY, PAGE = "worlds-samplers", "worlds-samplers.md"
 TITLE = "Which samplers keep the promise?"
 NOT_RUN = "Not run."
 WORLDS = ("bad", "mirror")
+#: As many as have colours of their own.
+DRAWN = (
+    *("exact-fgts", "exact-ts", "jfgmalats", "fglmcts", "fgmalats", "fghmcts"),
+    "blackjax:nuts",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,10 +124,15 @@ def page(book: Book) -> str:
     for s in found:
         off = " / ".join("–" if (v := s.off(world)) is None else f"{v:.0f}" for world in WORLDS)
         rows.append([s.label, *s.cells("bad"), *s.cells("mirror"), off])
-    shown = [(s.label.strip("`"), w, r) for s in found for w, r in s.runs.items() if not s.heated]
+    shown = [
+        (r.agent, world, r)
+        for s in found
+        for world, r in s.runs.items()
+        if r.agent in DRAWN and not s.heated
+    ]
     figure = book.figure(
         "worlds-samplers",
-        "Share of the worse arm along the run, beside the exact law; temperature 1.",
+        "Share of the worse arm along the run, of some samplers beside the exact law.",
         lambda: world_figures.sampler_shares(shown),
     )
     said = [*_said(found), *_premium(found)]

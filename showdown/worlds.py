@@ -38,6 +38,8 @@ NAMES = {
     "constant λ": "constant weights",
     "λ_s = c/√s": "falling weights",
 }
+#: The trap that is also shown after fewer rounds: the agents do not know how many there will be.
+ALONG, HORIZONS = ("linear-trap-80", 1.0, 1.0), (100, 1_000)
 #: λ_s = 1/√s, the schedule that the other sections are about.
 FALLING = {"lam": 1.0, "lam_schedule": "sqrt"}
 
@@ -221,6 +223,9 @@ def _scaling(book: Book) -> str:
     for key, pair in worlds_of(runs, FALLING).items():
         # The prior's strength is in the figure.
         if key[1] == 1.0 and "bad" in pair and "prior" in pair:
+            for begun in HORIZONS if key == ALONG else ():
+                early = [_told(_until(*pair[world], begun)) for world in ("bad", "prior")]
+                rows.append([f"{_called(key)}, {_round(pair['bad'][0], begun):,} rounds", *early])
             cells = [_told(_difference(*pair[world])) for world in ("bad", "prior")]
             rows.append([_called(key), *cells])
     header = ("linear trap", "bad world", "truth from the prior")
@@ -239,6 +244,17 @@ def _scaling(book: Book) -> str:
         along,
         figure,
     )
+
+
+def _round(run: AgentResult, begun: int) -> int:
+    """The first kept round from this one on."""
+    return int(run.curve_rounds[np.searchsorted(run.curve_rounds, begun)])
+
+
+def _until(a: AgentResult, b: AgentResult, begun: int) -> Estimate:
+    """The same difference after so many rounds; both have the same seeds and kept rounds."""
+    at = int(np.searchsorted(a.curve_rounds, begun))
+    return bootstrap(a.curve[:, at] - b.curve[:, at])
 
 
 def _called(setting: Setting) -> str:

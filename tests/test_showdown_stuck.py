@@ -173,9 +173,9 @@ def told(runs: list[AgentResult], **parts: Any) -> str:
         ({"soft": 90}, "contradicted", "not supported"),
         ({}, "not supported", "not supported"),
         ({"filtered": 60, "longest": 1}, "not supported", "supported"),
-        ({"filtered": 60}, "not supported", "half supported"),
+        ({"longest": 1}, "not supported", "not supported"),
+        ({"filtered": 60}, "not supported", "supported"),
         ({"filtered": 1}, "not supported", "contradicted"),
-        ({"filtered": 60, "longest": 60}, "not supported", "open, as runs disagree"),
     ],
 )
 def test_which_conjecture_the_runs_support(made: Any, incumbent: str, wider: str) -> None:
@@ -192,6 +192,8 @@ def test_what_the_bonus_does_and_what_frees() -> None:
     assert "| λ = 0.5, temperature × 100 | 50 % [40, 60] |" in text
     assert "λ = 1/√s, out of the box" in text
     assert "What frees seeds: nothing that was tried" in told(networks())
+    assert "which is then how far a chain moves." in told(networks(longest=1))
+    assert "how far" not in told(networks(longest=1, filtered=60)) + told(networks())
     assert len(re.findall(r"\S*\w\S*", text)) <= 900
     assert [s for s in sentences(text) if len(s.split()) > 30] == []
 
@@ -207,6 +209,12 @@ def test_parts_of_the_study_are_judged_as_far_as_they_go() -> None:
     assert "wider law**: not run." in told(networks()[:9])
     without_yardstick = book_of("question-stuck", networks())
     assert "Nothing can be said" in page(without_yardstick, stuck_networks.QUESTION)
+
+
+def test_chains_that_diverged_are_counted_apart() -> None:
+    runs = networks()
+    runs[-1].final_regret[:13] = runs[-1].simple_regret[:13] = math.nan
+    assert "| 13 % [8, 21] | 60.6 (60.6), 13 diverged | 0 / 13 |" in told(runs)
 
 
 def test_runs_of_a_plug_in_that_is_not_loaded_are_read_as_they_are() -> None:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from feelgood.report.charts.sweep import sweep_charts
 from showdown.book import Book, section
 from showdown.effects import Effect
 from showdown.families import Family, Judged, tally_sentence
+from showdown.figures import over_weights
 from showdown.pairing import at, bonus_effects, grid_effects
 from showdown.question import Claim, Question, Says
 
@@ -48,8 +48,12 @@ def more(book: Book) -> list[str]:
     drawn = [r for r in book.shelf.of(*SOUND) if r.agent == "fglmcts"]
     if not drawn:
         return []
-    caption = "Mean final regret of `fglmcts` over the weight λ, with 95 % intervals."
-    return [section("Figure", book.figure("lambda-linear", caption, lambda: sweep_charts(drawn)))]
+    caption = (
+        "Mean final regret of `fglmcts` over the weight λ, with 95 % intervals. Flat: no bonus. "
+        "Dashed: the most that one [rival](worlds.md#what-a-constant-weight-costs) would cost, "
+        "λT/4."
+    )
+    return [section("Figure", book.figure("lambda-linear", caption, lambda: over_weights(drawn)))]
 
 
 QUESTION = Question(

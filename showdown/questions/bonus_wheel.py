@@ -8,7 +8,7 @@ from showdown.families import Family, Judged, tally_sentence
 from showdown.pairing import at, bonus_effects
 from showdown.question import Question
 
-STUDIES = ("question-default", "table-wheel")
+STUDIES = ("question-default", "table-wheel", "worlds-wheel")
 
 
 def wheel(book: Book, study: str) -> list[Effect]:
@@ -17,16 +17,18 @@ def wheel(book: Book, study: str) -> list[Effect]:
 
 
 def families(book: Book) -> list[Family]:
-    """Out of the box, and at the paper's settings."""
+    """Out of the box, at the paper's settings, and in the units of the wheel's rewards."""
     return [
         Family.of("out of the box, λ = 1/√s", wheel(book, STUDIES[0])),
         Family.of("the paper's settings, λ = 0.01", wheel(book, STUDIES[1])),
+        Family.of("preset `beta-1`, λ in the units of rewards", wheel(book, STUDIES[2])),
     ]
 
 
 def shown(found: Sequence[Family]) -> list[Judged]:
-    """`fglmcts` of the first."""
-    return [m for m in found[0].members if m.effect.agent == "fglmcts"]
+    """`fglmcts` of the first and of the last."""
+    own = (*found[0].members, *found[2].members)
+    return [m for m in own if m.effect.agent == "fglmcts"]
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
@@ -34,6 +36,7 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
     return [
         tally_sentence("Out of the box, with a weight of 1/√s", found[0]),
         tally_sentence("The paper's settings", found[1]),
+        tally_sentence("Weights from 0.0002 to 0.1, and ones that fall", found[2]),
     ]
 
 
@@ -43,7 +46,8 @@ QUESTION = Question(
     title="Does the feel-good bonus help on wheels?",
     asks=(
         "A wheel has a safe arm everywhere and one rich arm per quadrant outside the radius δ. "
-        "Rewards reach 50, so that λ weighs fifty times as much as where rewards are near 1. The "
+        "Rewards reach 50, so that λ weighs fifty times as much as where rewards are near 1: "
+        "λ = 0.002 is here what 0.1 is there, and 0.02/√s is what 1/√s is there. The "
         "published wheel numbers are the regret of one fixed arm in another world; see "
         "[agreement](agreement.md)."
     ),

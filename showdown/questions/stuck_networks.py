@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from feelgood.engine.results import AgentResult
 from showdown import yardsticks
 from showdown.book import Book, grid, section
@@ -194,22 +196,28 @@ def _incumbent(found: Sequence[Beside]) -> str:
 
 
 def _wider(found: Sequence[Beside]) -> str:
-    """A Metropolis filter would bind seeds, and longer steps would free some."""
+    """A Metropolis filter takes the excess width away: it would bind seeds.
+
+    That longer steps free some says less: they also move farther.
+    """
     filtered = [b for b in found if b.changed.agent == "neural-malats"]
     long = [b for b in found if b.label.endswith(SHORTEST)]
-    if not filtered or not long:
+    if not filtered:
         return "not run."
+    word = "supported" if filtered[0].binds else "not supported"
+    if filtered[0].frees:
+        word = "contradicted"
     told = (
-        f"a filter frees {filtered[0].freed} of {filtered[0].seeds} seeds and binds "
-        f"{filtered[0].bound}. The longest step, beside the shortest, frees {long[0].freed} and "
-        f"binds {long[0].bound}."
+        f"{word}: a Metropolis filter, which takes that width away, binds {filtered[0].bound} of "
+        f"{filtered[0].seeds} seeds and frees {filtered[0].freed}."
     )
-    for_it = [filtered[0].binds, long[0].frees]
-    against = [filtered[0].frees, long[0].binds]
-    if any(against):
-        return f"{'open, as runs disagree' if any(for_it) else 'contradicted'}: {told}"
-    words = {2: "supported", 1: "half supported", 0: "not supported"}
-    return f"{words[sum(for_it)]}: {told}"
+    if not long:
+        return told
+    steps = (
+        f"The longest step, beside the shortest, frees {long[0].freed} and binds {long[0].bound}"
+    )
+    moves = long[0].frees and not filtered[0].binds
+    return f"{told} {steps}{', which is then how far a chain moves' if moves else ''}."
 
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
@@ -238,14 +246,18 @@ def more(book: Book) -> list[str]:
     about = (
         "Shares of stuck seeds with 95 % intervals; mean regrets, with medians in brackets. "
         "*Freed* seeds are stuck only in the run beside which the setting stands, *bound* ones "
-        "only with it. p is that of an exact test."
+        "only with it; a chain that diverged counts as stuck. p is that of an exact test."
     )
     return [section("All settings", about, grid(header, rows))]
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    mean, median = mean_and_median(r.final_regret)
-    return [share_text(share_of(r, runs.bar)), f"{number(mean)} ({number(median)})"]
+    """The share of stuck seeds; the regret of chains that did not diverge, and how many did."""
+    whole = r.final_regret[np.isfinite(r.final_regret)]
+    mean, median = mean_and_median(whole)
+    lost = len(r.seeds) - len(whole)
+    told = f"{number(mean)} ({number(median)})" + (f", {lost} diverged" if lost else "")
+    return [share_text(share_of(r, runs.bar)), told]
 
 
 QUESTION = Question(
