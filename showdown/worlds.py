@@ -361,7 +361,10 @@ def _recommendation(book: Book) -> str:
 
 
 def _elsewhere(book: Book) -> list[tuple[AgentResult, AgentResult]]:
-    """The schedule on problems that are no such worlds, beside no bonus, at temperature 1."""
+    """The schedule on problems that are no such worlds, beside no bonus, at temperature 1.
+
+    Wheels have a page of their own.
+    """
     studies = {study for k in book.shelf.kept for study in k.studies}
     runs = book.shelf.of(*(study for study in studies if not study.startswith("worlds-")))
     own = [
@@ -369,7 +372,8 @@ def _elsewhere(book: Book) -> list[tuple[AgentResult, AgentResult]]:
         for r in runs
         if FALLING.items() <= r.settings.items() and r.settings.get("temperature", 1.0) == 1.0
     ]
-    pairs = [(r, book.shelf.plain(r)) for r in own if not r.testbed.startswith("linear-")]
+    elsewhere = [r for r in own if not r.testbed.startswith(("linear-", "wheel-"))]
+    pairs = [(r, book.shelf.plain(r)) for r in elsewhere]
     found = [(r, plain) for r, plain in pairs if plain is not None]
     return sorted(found, key=lambda pair: (pair[0].testbed, pair[0].agent, str(pair[0].settings)))
 
