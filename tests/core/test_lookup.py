@@ -26,9 +26,10 @@ def test_the_module_is_imported_at_the_first_look(monkeypatch: pytest.MonkeyPatc
         found["helo"]
 
 
-def test_presets_are_those_of_the_paper() -> None:
+def test_presets_are_those_of_the_paper_and_of_earlier_versions() -> None:
     assert set(PRESETS) == {
-        *("paper", "paper-beta1", "paper-beta1-appendix", "paper-equal-beta", "beta-1"),
+        *("paper", "paper-beta1", "paper-beta1-appendix", "paper-equal-beta"),
+        *("beta-1", "constant-bonus"),
         *("released", "released-beta1", "released-beta1-appendix", "released-equal-beta"),
     }
 
