@@ -15,6 +15,7 @@ from feelgood.engine import device
 from feelgood.engine.plan import (
     GROWTH_STEPS,
     Plan,
+    chain_bytes,
     chains_that_fit,
     make_plan,
     on_cores,
@@ -94,6 +95,18 @@ def test_an_accelerator_plays_all_chains_together_and_its_stores_grow(
     if grows:
         assert plan.block <= 5000 // GROWTH_STEPS
         assert plan.room(plan.block, 5000) == 2 * plan.block
+
+
+@pytest.mark.parametrize(("name", "groups"), [("lmcts", 2), ("lints", 1)])
+def test_a_store_that_grows_needs_more_room(
+    name: str, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory for all chains and half as much again: not enough where stores are copied."""
+    agent = AGENTS[name].build()
+    size = chain_bytes(agent, TINY.spec, 5000)
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
+    monkeypatch.setattr(device, "memory_limit", lambda: 12 * size)
+    assert len(plan_of(agent, settings=2, seeds=4).groups) == groups
 
 
 def test_where_chains_have_programs_stores_need_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,6 +24,9 @@ from feelgood.numerics import generator
 
 #: Where passes read a whole store, its room grows in so many steps, each of which is compiled.
 GROWTH_STEPS = 10
+#: A store that grows there is there twice while it does, and is transposed for its passes. Chains
+#: that need this many times as much have failed to fit otherwise (`fglmcts` on logistic-20).
+GROWING_COPIES = 2
 #: Inner steps of a network that an accelerator launches at a time.
 ACCELERATOR_UNROLL = 5
 
@@ -137,6 +140,9 @@ def make_plan(
     hints = policy.hints(spec)
     size, limit = chain_bytes(policy, spec, rounds), device.memory_limit()
     if device.on_accelerator():
+        all_chains = layout_of(settings * seeds, settings)
+        if policy.hints(laid_out(spec, all_chains)).grows:
+            size *= GROWING_COPIES
         groups, workers = that_fit(size, limit, settings, seeds, notify), 1
     else:
         wanted = device.usable_cores() if workers is None else workers
