@@ -15,15 +15,10 @@ from handbook import places  # noqa: E402
 
 #: What the theme asks a server for on pages that are opened as files, and our own in its place.
 OUTSIDE_SCRIPT, OWN_SCRIPT = "https://unpkg.com/iframe-worker/shim", "file-worker.js"
-#: Extra setting `part`: the pages of a site that is built to see whether it can be, in a moment.
-PART = "part"
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
     """Add the pages of the reference, and the files outside `docs/` that pages link to."""
-    kept = config.extra.get(PART)
-    if kept is not None:
-        return _few(files, config, kept)
     from handbook.reference import reference_pages
 
     for place, text in reference_pages().items():
@@ -40,17 +35,6 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
             outside = place.startswith(places.FILES) and (ROOT / path).is_file()
             if outside and files.get_file_from_path(place) is None:
                 files.append(File.generated(config, place, abs_src_path=str(ROOT / path)))
-    return files
-
-
-def _few(files: Files, config: Any, kept: list[str]) -> Files:
-    from handbook.reference import GROUPS, names_page
-
-    for file in files.documentation_pages():
-        if file.src_uri not in kept:
-            files.remove(file)
-    place, title, rooms = GROUPS[0]
-    files.append(File.generated(config, place, content=names_page(title, rooms)))
     return files
 
 
