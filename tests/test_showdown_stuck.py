@@ -181,7 +181,7 @@ def told(runs: list[AgentResult], **parts: Any) -> str:
 def test_which_conjecture_the_runs_support(made: Any, incumbent: str, wider: str) -> None:
     text = told(networks(**made))
     assert f"**The gradient goes to the incumbent**: {incumbent}:" in text
-    assert f"**Unadjusted steps have a wider law**: {wider}:" in text
+    assert f"**Unadjusted steps have a wider law**: {wider} at the paper's step:" in text
 
 
 def test_what_the_bonus_does_and_what_frees() -> None:
@@ -192,8 +192,8 @@ def test_what_the_bonus_does_and_what_frees() -> None:
     assert "| λ = 0.5, temperature × 100 | 50 % [40, 60] |" in text
     assert "λ = 1/√s, out of the box" in text
     assert "What frees seeds: nothing that was tried" in told(networks())
-    assert "which is then how far a chain moves." in told(networks(longest=1))
-    assert "how far" not in told(networks(longest=1, filtered=60)) + told(networks())
+    assert "Long steps also move farther, and no filter" in told(networks(longest=1))
+    assert "farther" not in told(networks(longest=1, filtered=60)) + told(networks())
     assert len(re.findall(r"\S*\w\S*", text)) <= 900
     assert [s for s in sentences(text) if len(s.split()) > 30] == []
 

@@ -208,8 +208,8 @@ def _wider(found: Sequence[Beside]) -> str:
     if filtered[0].frees:
         word = "contradicted"
     told = (
-        f"{word}: a Metropolis filter, which takes that width away, binds {filtered[0].bound} of "
-        f"{filtered[0].seeds} seeds and frees {filtered[0].freed}."
+        f"{word} at the paper's step: a Metropolis filter, which takes that width away, binds "
+        f"{filtered[0].bound} of {filtered[0].seeds} seeds and frees {filtered[0].freed}."
     )
     if not long:
         return told
@@ -217,7 +217,8 @@ def _wider(found: Sequence[Beside]) -> str:
         f"The longest step, beside the shortest, frees {long[0].freed} and binds {long[0].bound}"
     )
     moves = long[0].frees and not filtered[0].binds
-    return f"{told} {steps}{', which is then how far a chain moves' if moves else ''}."
+    open_ = " Long steps also move farther, and no filter was run with them." if moves else ""
+    return f"{told} {steps}.{open_}"
 
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
