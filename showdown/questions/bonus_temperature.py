@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
+from feelgood.stats.intervals import Estimate
 from showdown.book import Book, grid, section
 from showdown.effects import Effect, effect
 from showdown.families import Family, Judged, tally_sentence
@@ -93,7 +94,7 @@ def stuck(book: Book) -> list[Beside]:
         for r, base in _pairs(book)
         if heat(r) < 1
         for own in beside(_label(r), r, base, bar)
-        if own.freed + own.bound or share_of(base, bar).value  # type: ignore[union-attr]
+        if own.freed + own.bound or ((share := share_of(base, bar)) and share.value)
     ]
     return together(found)
 
@@ -158,8 +159,8 @@ def _by_weight(r: AgentResult) -> tuple[bool, float]:
     return r.settings["lam_schedule"] == "sqrt", float(r.settings["lam"])
 
 
-def _short(share: object) -> str:
-    return share_text(share).replace(" %", "")  # type: ignore[arg-type]
+def _short(share: Estimate | None) -> str:
+    return share_text(share).replace(" %", "")
 
 
 def _figure(book: Book, runs: Sequence[AgentResult]) -> list[str]:
