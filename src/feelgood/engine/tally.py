@@ -1,6 +1,7 @@
 """What a run is judged by: one accumulator on host arrays, in float64."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,8 +69,11 @@ class Tally:
         if health:
             # Round r belongs to the first grid point at or after it.
             slot = np.searchsorted(self.grid, np.arange(first, last + 1))
-            for name, values in health.items():
-                np.add.at(self.health[name].T, slot, values)
+            cuts = [*np.flatnonzero(np.diff(slot, prepend=-1)), block]
+            for start, stop in itertools.pairwise(cuts):
+                for name, values in health.items():
+                    sums = self.health[name][:, slot[start]]
+                    sums[:] = _running_sums(sums, values[start:stop])[-1]
         window = max(0, self.rounds - SIMPLE_REGRET_WINDOW)
         late = regret[max(0, window - self.done) :]
         if len(late):
