@@ -166,7 +166,7 @@ class Triton(Machine):
         return out[: len(tiles)]
 
     def forget(self) -> None:
-        """The compiler reads nothing earlier than a barrier that comes before it."""
+        """The compiler moves no read across a barrier, neither up nor down."""
         from jax.experimental.pallas import triton
 
         triton.debug_barrier()
