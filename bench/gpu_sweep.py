@@ -1,6 +1,7 @@
 """The exact four-λ sweep of `fglmcts` on an accelerator: 100 seeds, 400 chains in one program.
 
     python bench/gpu_sweep.py                      # on the device that JAX finds
+    python bench/gpu_sweep.py --shares             # in 100 s: where the time of the sweep goes
     python bench/gpu_sweep.py --seeds 2 --rounds 60 --draws 1   # anywhere, to try the script itself
 
 The inner steps of a round are carried out in two ways: each operation for all chains together, and
@@ -12,6 +13,11 @@ as one program per chain (`feelgood.numerics.chain_programs`). In this order, th
 4. runs the whole sweep in both ways, and compares the regrets,
 5. compares the draws of other agents, tries several ways to spread a program over threads, runs the
    sweep with XLA's graphs of kernels, and the sweep on linear-40 as programs.
+
+With `--shares` it runs the sweep as programs with 25 inner steps per round and with one, over all
+rounds and over a fifth of them: what is left with one step is spent outside the steps. It runs it
+without stretches of rounds and with graphs of kernels, and times draws with few and with many
+rounds behind them, and with several ways to spread a program over threads.
 
 Where the program is not in the compiled code, of any part, there is nothing to compare: the script
 says so and ends at once, with exit status 1. Another part that fails says so, with the whole error;
@@ -48,10 +54,11 @@ from feelgood.api.running import run
 from feelgood.core.policy import Policy
 from feelgood.core.spec import Layout
 from feelgood.core.testbed import Testbed
-from feelgood.engine import compiling, device, plan
+from feelgood.engine import compiling, device, group, plan
 from feelgood.engine.building import build_testbed, make_variants, with_preset
 from feelgood.engine.compiling import in_own_precision
 from feelgood.engine.simulation import stack_settings
+from feelgood.engine.tally import Tally
 from feelgood.numerics import chain_programs, generator, lanes
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_in
 from feelgood.targets import energy
@@ -71,7 +78,7 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-THREADS = ((256, 4), (256, 1), (512, 2), (128, 1), (512, 1))
+THREADS = ((128, 1), (512, 4), (512, 2), (256, 1), (256, 4))
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
 
@@ -208,12 +215,40 @@ def timed(steps: Any, seeds: int, rounds: int, draws: int, testbed: str = "linea
     }
 
 
-def swept(steps: Any, agent: str, seeds: int, rounds: int, testbed: str = "linear-20") -> Any:
+@contextlib.contextmanager
+def bookkeeping() -> Iterator[list[float]]:
+    """The seconds that runs spend on sums of what was played, call by call."""
+    spent: list[float] = []
+
+    def timing(function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*args: Any) -> Any:
+            began = time.perf_counter()
+            out = function(*args)
+            spent.append(time.perf_counter() - began)
+            return out
+
+        return timed
+
+    with (
+        mock.patch.object(group, "_regret", timing(group._regret)),
+        mock.patch.object(Tally, "add", timing(Tally.add)),
+    ):
+        yield spent
+
+
+def swept(
+    steps: Any,
+    agent: str,
+    seeds: int,
+    rounds: int,
+    testbed: str = "linear-20",
+    inner_steps: int = STEPS,
+) -> Any:
     """The whole sweep: seconds, and the regret of every λ and seed."""
-    settings = {agent: {"lam": LAMBDAS}} if "fg" in agent else {}
-    with carried_out(steps):
+    values: dict[str, Any] = {"lam": LAMBDAS, "steps": inner_steps} if "fg" in agent else {}
+    with carried_out(steps), bookkeeping() as spent:
         result = run(
-            testbed, [agent], rounds=rounds, seeds=seeds, preset="paper", settings=settings
+            testbed, [agent], rounds=rounds, seeds=seeds, preset="paper", settings={agent: values}
         )
         calls = require_fused(steps, [one.as_text() for one in compiling._programs.values()])
     return {
@@ -224,6 +259,7 @@ def swept(steps: Any, agent: str, seeds: int, rounds: int, testbed: str = "linea
         "chains": sum(len(one.seeds) for one in result),
         "compile_s": round(result[0].compile_s, 2),
         "run_s": round(result[0].run_s, 2),
+        "bookkeeping_s": round(sum(spent), 2),
         "by_lam": {
             str(one.settings.get("lam")): [round(one.regret.mean, 2), round(one.regret.std, 2)]
             for one in result
@@ -250,7 +286,9 @@ class Report:
 
     def __init__(self, out: Path, budget: float, limit: float) -> None:
         self.began, self.budget, self.failed = time.perf_counter(), budget, False
-        self.places = [out] + [Path(os.environ["OUT"]) / out.name] * ("OUT" in os.environ)
+        self.places = [out]
+        if "OUT" in os.environ:
+            self.places.append(Path(os.environ["OUT"]) / out.name)
         facts = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
         self.found: dict[str, Any] = {"facts": facts | {"python": platform.python_version()}}
         self.doing = ""
@@ -327,6 +365,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--draws", type=int, default=40, help="draws that are timed at once")
     parser.add_argument("--budget", type=float, default=150.0, help="seconds to begin a part in")
     parser.add_argument("--limit", type=float, default=225.0, help="seconds until it ends anyway")
+    parser.add_argument("--shares", action="store_true", help="where the time of the sweep goes")
     parser.add_argument("--only-sweep", action="store_true", help="one sweep as programs, as JSON")
     parser.add_argument("--out", type=Path, default=Path("bench/results/gpu-sweep.json"))
     return parser.parse_args()
@@ -351,17 +390,53 @@ def compare(options: argparse.Namespace) -> bool:
         report.part("apart - together", lambda: paired(fused, plain))
     for k in range(1, len(CHECKED)):
         check(k)
+    time_threads(report, seeds, half, options.draws)
+    report.part("sweep apart, graphs", lambda: with_graphs(options))
+    report.part("sweep 40", lambda: swept(APART, "fglmcts", seeds, rounds, "linear-40"))
+    time_rounds(report, seeds, rounds, options.draws)
+    return not report.failed
+
+
+def time_rounds(report: Report, seeds: int, rounds: int, draws: int) -> None:
+    """Draws with few and with all rounds behind them."""
+    for name, count in (("few", max(8, rounds // 100)), ("all", rounds)):
+        work = functools.partial(timed, APART, seeds, count, draws)
+        report.part(f"draws apart, {name} rounds", work)
+
+
+def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> None:
+    """Draws of programs that are spread over threads in several ways."""
     for tile, warps in THREADS:
         with spread_over(tile, warps):
             report.part(
                 f"draws apart, tile {tile}, {warps} warps",
-                lambda: timed(APART, seeds, half, options.draws),
+                lambda: timed(APART, seeds, rounds, draws),
             )
+
+
+def share_out(options: argparse.Namespace) -> bool:
+    """Where the time of the sweep goes; whether all parts that were begun went well."""
+    seeds, rounds = options.seeds, options.rounds
+    out = options.out.with_stem(f"{options.out.stem}-shares")
+    report = Report(out, options.budget, options.limit)
+
+    def sweep(name: str, rounds: int, inner_steps: int = STEPS) -> Any:
+        def work() -> Any:
+            found = swept(APART, "fglmcts", seeds, rounds, inner_steps=inner_steps)
+            return found | {"µs_per_round": round(1e6 * found["run_s"] / rounds, 1)}
+
+        return report.part(name, work)
+
+    report.part("draws apart", lambda: timed(APART, seeds, rounds // 2, options.draws))
+    sweep("sweep apart", rounds)
+    sweep("sweep apart, 1 step", rounds, 1)
+    with mock.patch.object(plan, "LONGEST_STRETCH", 1):
+        sweep("sweep apart, no stretches", rounds)
+    time_rounds(report, seeds, rounds, options.draws)
+    sweep("sweep apart, a fifth of the rounds", rounds // 5)
+    time_threads(report, seeds, rounds // 2, options.draws)
     report.part("sweep apart, graphs", lambda: with_graphs(options))
-    report.part("sweep 40", lambda: swept(APART, "fglmcts", seeds, rounds, "linear-40"))
-    for name, count in (("few", max(8, half // 50)), ("all", rounds)):
-        work = functools.partial(timed, APART, seeds, count, options.draws)
-        report.part(f"draws apart, {name} rounds", work)
+    sweep("sweep apart, 1 step, a fifth of the rounds", rounds // 5, 1)
     return not report.failed
 
 
@@ -372,7 +447,7 @@ def main() -> int:
         if options.only_sweep:
             print(json.dumps(swept(APART, "fglmcts", options.seeds, options.rounds)))
             return 0
-        return 0 if compare(options) else 1
+        return 0 if (share_out if options.shares else compare)(options) else 1
 
 
 if __name__ == "__main__":
