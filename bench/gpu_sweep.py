@@ -20,9 +20,9 @@ without stretches of rounds and with graphs of kernels, and times draws with few
 rounds behind them, and with several ways to spread a program over threads.
 
 Where the program is not in the compiled code, of any part, there is nothing to compare: the script
-says so and ends at once, with exit status 1. Another part that fails says so, with the whole error;
-the others go on, and the exit status is 1. After `--budget` seconds no new part begins, and after
-`--limit` seconds the script ends.
+says so and ends at once, but for `--shares`, with exit status 1. Another part that fails says so,
+with the whole error; the others go on, and the exit status is 1. After `--budget` seconds no new
+part begins, and after `--limit` seconds the script ends.
 
 Prints a line per result. After every part, all results so far go to the file given with `--out` and
 into the folder that the variable OUT names, if it is set.
@@ -284,6 +284,9 @@ def paired(one: Any, other: Any) -> dict[str, Any]:
 class Report:
     """What was found, part by part; it is written after every part."""
 
+    #: Whether the script ends where steps that were to be one program are not.
+    ends = True
+
     def __init__(self, out: Path, budget: float, limit: float) -> None:
         self.began, self.budget, self.failed = time.perf_counter(), budget, False
         self.places = [out]
@@ -315,8 +318,11 @@ class Report:
         try:
             out = work()
         except NotFusedError as error:
+            self.failed = True
             self._keep(name, {"error": f"NOT FUSED: {error}"})
-            sys.exit(f"NOT FUSED, in {name}: {error}")
+            if self.ends:
+                sys.exit(f"NOT FUSED, in {name}: {error}")
+            return None
         except Exception:
             self.failed = True
             print(f"{name} FAILED\n{traceback.format_exc()}", flush=True)
@@ -419,6 +425,7 @@ def share_out(options: argparse.Namespace) -> bool:
     seeds, rounds = options.seeds, options.rounds
     out = options.out.with_stem(f"{options.out.stem}-shares")
     report = Report(out, options.budget, options.limit)
+    report.ends = False
 
     def sweep(name: str, rounds: int, inner_steps: int = STEPS) -> Any:
         def work() -> Any:
