@@ -22,7 +22,7 @@ from feelgood.agents import LinTS, Uniform
 from feelgood.agents.thompson import Thompson
 from feelgood.core.policy import Hints, Needs
 from feelgood.core.testbed import Testbed
-from feelgood.engine import compiling, device, group, plan
+from feelgood.engine import compiling, device, group
 from feelgood.engine.environment import environment
 from feelgood.engine.loop import REPEATED_DRAWS
 from feelgood.engine.simulation import Outcome, simulate
@@ -289,29 +289,3 @@ def test_chains_are_the_same_in_the_layouts_of_an_accelerator(
     assert ("Products" if testbed.spec.shared else "Columns") in used
     np.testing.assert_array_equal(together.arm_counts, alone.arm_counts)
     np.testing.assert_allclose(together.final_regret, alone.final_regret, rtol=1e-5)
-
-
-@pytest.mark.parametrize(("rounds", "stretch"), [(96, 16), (100, 4), (97, 1)])
-def test_stretches_of_rounds_change_nothing(
-    rounds: int, stretch: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As many rounds at a time as divide the run; the bits are those of one at a time."""
-    monkeypatch.setattr(device, "on_accelerator", lambda: True)
-    played: list[int] = []
-    real = group.Player
-
-    def noted(*args: Any, **options: Any) -> Any:
-        player = real(*args, **options)
-        played.append(player.stretch)
-        return player
-
-    def play() -> Outcome:
-        monkeypatch.setattr(compiling, "_programs", OrderedDict())
-        return simulate(TINY, AGENTS["lints"].build(), rounds=rounds, seeds=[3, 4, 5])
-
-    monkeypatch.setattr(group, "Player", noted)
-    monkeypatch.setattr(group, "FIRST_CALL", 33)
-    by_stretches = play()
-    assert played[0] == stretch
-    monkeypatch.setattr(plan, "LONGEST_STRETCH", 1)
-    same(by_stretches, play())
