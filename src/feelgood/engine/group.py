@@ -1,6 +1,5 @@
 """One group of chains, from the first round to the last."""
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -74,16 +73,13 @@ class GroupRun:
         self.seeds = seed_array(seeds)
         self.chains = max(1, plan.spec.layout.chains)
         self.compile_s = 0.0
+        self._player = Player(plan.spec, plan.needs, plan.repeats_draws and plan.one_program)
         #: Rounds of the next call.
         self._count = FIRST_CALL
 
     def run(self) -> GroupOutcome:
         """Play all rounds."""
         playing, saved = self._begin()
-        repeats = self.plan.repeats_draws and self.plan.one_program
-        # All calls end at a multiple: also where they go on from, and where something is measured.
-        stretch = math.gcd(self.plan.stretch, self.tally.done, *map(int, self.measured.rounds))
-        self._player = Player(self.plan.spec, self.plan.needs, repeats, stretch)
         while self.tally.done < self.rounds:
             playing = self._play_block(playing)
         diverged_at = np.array(playing.diverged_at).reshape(self.chains)
@@ -119,7 +115,7 @@ class GroupRun:
 
     def _play_block(self, playing: Playing) -> Playing:
         """The rest of the block that the next round is in, in calls of about the same length."""
-        tally, checkpoints, stretch = self.tally, self.checkpoints, self._player.stretch
+        tally, checkpoints = self.tally, self.checkpoints
         start = tally.done // self.plan.block * self.plan.block
         stop = min(start + self.plan.block, self.rounds)
         state = self.policy.reserve(playing.state, self._room(start))
@@ -128,7 +124,6 @@ class GroupRun:
         ahead = self._ahead(self._player, start)
         while tally.done < stop:
             count = min(self._count, self.measured.next_after(tally.done, stop) - tally.done)
-            count = max(1, count // stretch) * stretch
             offset = tally.done - start
             window = Window.of(start, offset, count)
             program, call = self._call(self._player, playing, ahead, window)

@@ -130,16 +130,11 @@ class Beginner(eqx.Module):
 
 
 class Player(eqx.Module):
-    """Plays rounds of a block; a module, so that equal ones share their program.
-
-    It plays `stretch` rounds, or a multiple of them, in a call. An accelerator waits for the host
-    at each pass of a loop whose length is not known: once per stretch.
-    """
+    """Plays rounds of a block; a module, so that equal ones share their program."""
 
     spec: Spec = eqx.field(static=True)
     needs: Needs = eqx.field(static=True)
     repeats_draws: bool = eqx.field(static=True)
-    stretch: int = eqx.field(static=True, default=1)
 
     def __call__(
         self,
@@ -185,19 +180,8 @@ class Player(eqx.Module):
 
         draw = functools.partial(drawn, policy, keys) if self.repeats_draws else None
         record = self._blank(policy, playing.state, len(block.rewards), draw)
-        last, start = window.offset + window.rounds, (playing, record)
-        if self.stretch == 1:
-            playing, record = lax.fori_loop(window.offset, last, one_round, start)
-        else:
-
-            def rounds(carry: tuple[Int[Array, ""], Any]) -> tuple[Int[Array, ""], Any]:
-                i, playing = carry
-                play = lambda k, playing: one_round(i + k, playing)  # noqa: E731
-                return i + self.stretch, lax.fori_loop(0, self.stretch, play, playing)
-
-            _, (playing, record) = lax.while_loop(
-                lambda carry: carry[0] < last, rounds, (window.offset, start)
-            )
+        last = window.offset + window.rounds
+        playing, record = lax.fori_loop(window.offset, last, one_round, (playing, record))
         return strongly_typed(playing), record
 
     def _of_round(self, arrays: Any, i: Int[Array, ""]) -> Any:

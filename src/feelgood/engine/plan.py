@@ -27,8 +27,6 @@ GROWTH_STEPS = 10
 #: A store that grows there is there twice while it does, and is transposed for its passes. Chains
 #: that need this many times as much have failed to fit otherwise (`fglmcts` on logistic-20).
 GROWING_COPIES = 2
-#: The most rounds that an accelerator plays without waiting for the host.
-LONGEST_STRETCH = 16
 #: Inner steps of a network that an accelerator launches at a time.
 ACCELERATOR_UNROLL = 5
 
@@ -55,9 +53,8 @@ class Plan:
     workers: int
     #: The problem as the agent sees it in each group: with the layout of its chains.
     spec: Spec
-    #: Rounds per block, and how many of them are played at a time; see `Player`.
+    #: Rounds per block.
     block: int
-    stretch: int
     #: Whether the agent gets room for all rounds at once, or for one more block at a time.
     room_at_once: bool
     #: The random numbers of a round, and whether its draws are repeated at the end of the run,
@@ -163,7 +160,6 @@ def make_plan(
         workers=max(1, workers),
         spec=laid_out(spec, layout),
         block=block,
-        stretch=math.gcd(rounds, block, LONGEST_STRETCH) if layout.reads_all else 1,
         room_at_once=not grows,
         needs=policy.needs(spec),
         repeats_draws=draws_parameters(policy, spec) and not hints.exact_draws,
