@@ -166,7 +166,7 @@ class Triton(Machine):
         return out[: len(tiles)]
 
     def forget(self) -> None:
-        """The compiler moves no read across a barrier, neither up nor down."""
+        """The compiler reads nothing earlier than a barrier that comes before it."""
         from jax.experimental.pallas import triton
 
         triton.debug_barrier()

@@ -47,7 +47,7 @@ _AT_ONE_PLACE = """
 """
 ELEMENTWISE = frozenset(_AT_ONE_PLACE.split())
 #: Operations that give what they get.
-IDENTITIES = frozenset(["copy", "stop_gradient"])
+IDENTITIES = frozenset(["copy", "optimization_barrier", "stop_gradient"])
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "reduce_and": lax.bitwise_and,
     "reduce_max": lax.max,
@@ -70,7 +70,7 @@ class Machine:
         return [jnp.sum(tile) for tile in tiles]
 
     def forget(self) -> None:
-        """What was read from memory before is there now; what is needed later is read later."""
+        """What was read from memory before is read again, and not kept all the while."""
 
 
 class WriteOut:
@@ -265,11 +265,6 @@ class WriteOut:
         pieces = np.split(np.arange(len(items)), ends)
         places = [p.reshape(numbers.shape) for p, numbers in zip(pieces, every, strict=True)]
         return Written((len(items),), items).moved(lambda _: join(places))
-
-    def write_optimization_barrier(self, equation: Any, *inputs: Kept) -> list[Kept]:
-        del equation
-        self.machine.forget()
-        return list(inputs)
 
     def write_iota(self, equation: Any) -> list[Kept]:
         axis, dtype = equation.params["dimension"], equation.params["dtype"]

@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int
 from feelgood.numerics import chain_programs
 from feelgood.targets.best_arms import at_first, highest
 from feelgood.targets.evaluators.evaluator import Evaluator
-from feelgood.targets.history import Chunk, Rows, row_scores
+from feelgood.targets.history import Rows, row_scores
 from feelgood.targets.sums import Theta, Value
 
 
@@ -15,8 +15,7 @@ class Tiles(Evaluator):
     """Every stored context, tile by tile, up to the last round that there is.
 
     Each thread has rounds of its own in a tile and adds up what they give; the threads' sums are
-    added once, at the end. A tile is read while the one before it is worked on: there are too few
-    threads for some to work while others wait for the memory.
+    added once, at the end.
     """
 
     def full(self) -> "Tiles":
@@ -32,27 +31,22 @@ class Tiles(Evaluator):
         tile = chain_programs.THREADS.tile
         assert rows.capacity >= tile
 
-        def read(i: Int[Array, ""] | int) -> Chunk:
+        def one(i: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
             # The last tile is moved back to stay inside the store; its mask starts where it should.
-            return rows.slice(jnp.minimum(i * tile, rows.capacity - tile), tile)
-
-        def one(i: Int[Array, ""], carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            value, gradient, contexts = carry
-            # The barrier: otherwise the compiler reads the tile at the end of the turn.
-            chunk, ahead = read(i), lax.optimization_barrier(read(i + 1).contexts)
-            assert ahead is not None
+            first = jnp.minimum(i * tile, rows.capacity - tile)
+            chunk = rows.slice(first, tile)
+            assert chunk.contexts is not None
             counted = jnp.where(chunk.numbers >= i * tile, chunk.valid, 0.0)
             weights = self.bonus.weighed(counted, chunk.numbers)
-            scores = row_scores(self.spec, theta, contexts)
+            scores = row_scores(self.spec, theta, chunk.contexts)
             best = highest(scores)
             pull = at_first(scores, best, self.bonus.slope(best) * weights)
-            value = value + self.bonus.phi(best) * weights
-            return value, gradient + pull * contexts[:, None], ahead
+            value, gradient = sums
+            return (
+                value + self.bonus.phi(best) * weights,
+                gradient + pull * chunk.contexts[:, None],
+            )
 
-        start = read(0).contexts
-        assert start is not None
-        tiles = lax.div(rows.filled + tile - 1, tile)
-        value, gradient, _ = lax.fori_loop(
-            0, tiles, one, (jnp.zeros(tile), jnp.zeros((*theta.shape, tile)), start)
-        )
+        nothing = jnp.zeros(tile), jnp.zeros((*theta.shape, tile))
+        value, gradient = lax.fori_loop(0, lax.div(rows.filled + tile - 1, tile), one, nothing)
         return jnp.sum(value), jnp.sum(gradient, axis=-1), memo
