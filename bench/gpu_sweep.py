@@ -16,8 +16,8 @@ as one program per chain (`feelgood.numerics.chain_programs`). In this order, th
 
 With `--shares` it runs the sweep as programs with 25 inner steps per round and with one, over all
 rounds and over a fifth of them: what is left with one step is spent outside the steps. It runs it
-without stretches of rounds and with graphs of kernels, and times draws with few and with many
-rounds behind them, and with several ways to spread a program over threads.
+with graphs of kernels, and times draws with few and with many rounds behind them, and with several
+ways to spread a program over threads.
 
 Where the program is not in the compiled code, of any part, there is nothing to compare: the script
 says so and ends at once, but for `--shares`, with exit status 1. Another part that fails says so,
@@ -437,8 +437,6 @@ def share_out(options: argparse.Namespace) -> bool:
     report.part("draws apart", lambda: timed(APART, seeds, rounds // 2, options.draws))
     sweep("sweep apart", rounds)
     sweep("sweep apart, 1 step", rounds, 1)
-    with mock.patch.object(plan, "LONGEST_STRETCH", 1):
-        sweep("sweep apart, no stretches", rounds)
     time_rounds(report, seeds, rounds, options.draws)
     sweep("sweep apart, a fifth of the rounds", rounds // 5)
     time_threads(report, seeds, rounds // 2, options.draws)
