@@ -215,6 +215,9 @@ def tile_sums(
     def of_seed(*shape: int) -> Any:
         return pallas.BlockSpec((None, *shape), lambda s, t: (s, *[0] * len(shape)))
 
+    def of_tile(*shape: int) -> Any:
+        return pallas.BlockSpec((None, None, *shape), lambda s, t: (s, t, *[0] * len(shape)))
+
     outputs = [(width,), (width, padded)][: 1 + with_gradient]
     call = pallas.pallas_call(
         program,
@@ -226,10 +229,7 @@ def tile_sums(
             *[of_seed(width) for _ in leaves],
         ],
         out_shape=[jax.ShapeDtypeStruct((seeds, tiles, *x), jnp.float32) for x in outputs],
-        out_specs=[
-            pallas.BlockSpec((None, None, *x), lambda s, t, n=len(x): (s, t, *[0] * n))
-            for x in outputs
-        ],
+        out_specs=[of_tile(*x) for x in outputs],
         compiler_params=triton.CompilerParams(num_warps=SPREAD.warps, num_stages=SPREAD.stages),
         interpret=interpreted,
     )
