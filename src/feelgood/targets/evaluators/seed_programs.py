@@ -91,13 +91,12 @@ class SeedPrograms(Evaluator):
 
         def by_seed(x: Float[Array, "*lead chains"]) -> Float[Array, "seeds width *lead"]:
             """Chains taken apart into seeds and settings; there is room for more settings."""
-            every = jnp.broadcast_to(x, (*x.shape[:-1], chains)) if x.ndim else jnp.full(chains, x)
-            apart = jnp.moveaxis(every.reshape(*every.shape[:-1], settings, -1), (-1, -2), (0, 1))
+            apart = jnp.moveaxis(x.reshape(*x.shape[:-1], settings, -1), (-1, -2), (0, 1))
             more = [(0, 0), (0, width - settings), *[(0, 0)] * (apart.ndim - 2)]
             return jnp.pad(apart, more, mode="edge")
 
         value, gradient = tile_sums(
-            jax.tree.map(by_seed, self.bonus),
+            jax.tree.map(lambda x: by_seed(jnp.broadcast_to(x, (chains,))), self.bonus),
             by_seed(theta[:, 0]),
             memo,
             jnp.minimum(rows.filled, memo.shape[2]),
