@@ -106,7 +106,7 @@ def test_the_kernel_has_the_value_and_the_gradient_of_the_plain_path(
 
 @pytest.mark.parametrize("dim", slow_but([33], [1, 16, 17, 33, 64, 100]))
 def test_vectors_of_any_length_are_read_in_parts(dim: int) -> None:
-    parts = seed_programs.parts_of(dim)
+    parts = seed_programs.parts_of_vector(dim)
     assert parts[0][0] == 0 and all(n >= 16 and n & (n - 1) == 0 for _, n in parts)
     ends = [start + length for start, length in parts]
     assert ends[:-1] == [start for start, _ in parts[1:]] and ends[-1] >= dim

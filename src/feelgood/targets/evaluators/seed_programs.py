@@ -7,12 +7,13 @@ its seed. Neither scores nor winners are ever in memory: from the features come 
 It is made by Pallas, for Triton; see `feelgood.numerics.chain_programs`.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.targets.bonus import Bonus
 from feelgood.targets.evaluators.evaluator import Evaluator
@@ -23,7 +24,7 @@ from feelgood.targets.sums import Theta, Value
 #: The shortest side of a product that Triton takes.
 SHORTEST_SIDE = 16
 #: Three products of rounded numbers are as exact as one of float32 numbers, but for the last bits.
-EXACT: Any = lax.DotAlgorithmPreset.TF32_TF32_F32_X3
+NEARLY_EXACT: Any = lax.DotAlgorithmPreset.TF32_TF32_F32_X3
 
 
 class Spread(NamedTuple):
@@ -32,7 +33,7 @@ class Spread(NamedTuple):
     tile: int = 128
     warps: int = 4
     stages: int = 3
-    product: Any = EXACT
+    product: Any = NEARLY_EXACT
 
 
 SPREAD = Spread()
@@ -112,7 +113,7 @@ class SeedPrograms(Evaluator):
         return total, slope.T.reshape(theta.shape)
 
 
-def parts_of(dim: int) -> list[tuple[int, int]]:
+def parts_of_vector(dim: int) -> list[tuple[int, int]]:
     """Where each part of a vector begins, and how long it is: a power of two, 16 at least.
 
     The last one may be longer than what is left.
@@ -143,73 +144,16 @@ def tile_sums(
     from jax.experimental.pallas import triton
 
     seeds, arms, room, dim = contexts.shape
-    width, tile = theta.shape[1], SPREAD.tile
-    tiles, parts = -(-room // tile), parts_of(dim)
-    padded = sum(length for _, length in parts)
-    theta = jnp.pad(theta, ((0, 0), (0, 0), (0, padded - dim)))
+    width, tiles = theta.shape[1], -(-room // SPREAD.tile)
+    padded = sum(length for _, length in parts_of_vector(dim))
     leaves, structure = jax.tree.flatten(bonus)
-    product = lax.Precision.HIGHEST if interpreted else SPREAD.product
 
-    def program(*refs: Any) -> None:
-        filled_ref, theta_ref, contexts_ref, *others = refs
-        first, last = pallas.program_id(1) * tile, filled_ref[0]
-        rounds = first + jnp.arange(tile, dtype=jnp.int32)
-        here = rounds < last
-        own = jax.tree.unflatten(structure, [ref[...] for ref in others[: len(leaves)]])
-
-        def features(arm: Any, part: tuple[int, int], mask: Array) -> Float[Array, "tile part"]:
-            """What an arm showed, or each round's arm: 0 where the mask says so."""
-            start, length = part
-            shape = (tile, length)
-            entries = lax.broadcasted_iota(jnp.int32, shape, 1) + start
-            index = (
-                jnp.broadcast_to(arm[:, None], shape) if jnp.ndim(arm) else arm,
-                jnp.broadcast_to(rounds[:, None], shape),
-                entries,
-            )
-            wanted = jnp.broadcast_to(mask[:, None], shape)
-            if start + length > dim:
-                wanted = wanted & (entries < dim)
-            return triton.load(contexts_ref.at[index], mask=wanted, other=0.0)
-
-        thetas = [theta_ref[:, start : start + length] for start, length in parts]
-
-        def compare(arm: Any, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-            best, winner = carry
-            score = jnp.zeros((width, tile))
-            for some, part in zip(thetas, parts, strict=True):
-                score += lax.dot_general(
-                    some,
-                    features(arm, part, here),
-                    (((1,), (1,)), ((), ())),
-                    precision=product,
-                    preferred_element_type=jnp.float32,
-                )
-            wins = score > best
-            return jnp.where(wins, score, best), jnp.where(wins, arm, winner)
-
-        blank = jnp.full((width, tile), -jnp.inf), jnp.zeros((width, tile), jnp.int32)
-        best, winner = lax.fori_loop(0, jnp.where(first < last, arms, 0), compare, blank)
-        counts = own.weighed(here.astype(jnp.float32), rounds)
-        value_ref = others[len(leaves)]
-        value_ref[...] = jnp.sum(jnp.where(here, own.phi(best) * counts, 0.0), axis=1)
-        if not with_gradient:
-            return
-        gradient_ref = others[len(leaves) + 1]
-        pull = jnp.where(here, own.slope(best) * counts, 0.0)
-        number = lax.broadcasted_iota(jnp.int32, (width, tile), 0)
-
-        def contract(setting: Any, carry: Any) -> Any:
-            its = number == setting
-            weights = jnp.sum(jnp.where(its, pull, 0.0), axis=0)
-            arm = jnp.sum(jnp.where(its, winner, 0), axis=0)
-            for start, length in parts:
-                shown = features(arm, (start, length), weights != 0.0)
-                total = jnp.sum(weights[:, None] * shown, axis=0)
-                gradient_ref[setting, start : start + length] = total
-            return carry
-
-        lax.fori_loop(0, settings, contract, 0)
+    program = functools.partial(
+        _write_sums,
+        structure=structure,
+        settings=settings,
+        product=lax.Precision.HIGHEST if interpreted else SPREAD.product,
+    )
 
     def of_seed(*shape: int) -> Any:
         return pallas.BlockSpec((None, *shape), lambda s, t: (s, *[0] * len(shape)))
@@ -232,5 +176,109 @@ def tile_sums(
         compiler_params=triton.CompilerParams(num_warps=SPREAD.warps, num_stages=SPREAD.stages),
         interpret=interpreted,
     )
-    value, *gradient = call(filled.reshape(1), theta, contexts, *leaves)
+    longer = jnp.pad(theta, ((0, 0), (0, 0), (0, padded - dim)))
+    value, *gradient = call(filled.reshape(1), longer, contexts, *leaves)
     return value, gradient[0] if gradient else None
+
+
+def _write_sums(
+    filled: Any,
+    theta: Any,
+    contexts: Any,
+    *others: Any,
+    structure: Any,
+    settings: int,
+    product: Any,
+) -> None:
+    """The program: the sums of one seed's tile. All arrays are in memory."""
+    from jax.experimental import pallas
+
+    first, last = pallas.program_id(1) * SPREAD.tile, filled[0]
+    rounds = first + jnp.arange(SPREAD.tile, dtype=jnp.int32)
+    parts = parts_of_vector(contexts.shape[-1])
+    tile = _Tile(contexts, parts, rounds=rounds, here=rounds < last, product=product)
+    read, written = others[: structure.num_leaves], others[structure.num_leaves :]
+    bonus = jax.tree.unflatten(structure, [ref[...] for ref in read])
+    # A tile behind the last round looks at no arm.
+    best, winner = tile.best(theta, jnp.where(first < last, contexts.shape[0], 0))
+    counts = bonus.weighed(tile.here.astype(jnp.float32), rounds)
+    written[0][...] = jnp.sum(jnp.where(tile.here, bonus.phi(best) * counts, 0.0), axis=1)
+    if len(written) > 1:
+        pull = jnp.where(tile.here, bonus.slope(best) * counts, 0.0)
+        tile.contract(pull, winner, settings, written[1])
+
+
+class _Tile(NamedTuple):
+    """What a program sees: some rounds of a seed, in memory."""
+
+    #: [arms, room, dim].
+    contexts: Any
+    parts: list[tuple[int, int]]
+    rounds: Int[Array, " tile"]
+    #: Which of the rounds there are.
+    here: Bool[Array, " tile"]
+    product: Any
+
+    def features(
+        self, arm: Int[Array, "*tile"], part: tuple[int, int], wanted: Bool[Array, " tile"]
+    ) -> Float[Array, "tile part"]:
+        """A part of what an arm showed, or each round's own arm; 0 where it is not wanted."""
+        from jax.experimental.pallas import triton
+
+        start, length = part
+        shape, dim = (len(self.rounds), length), self.contexts.shape[-1]
+        entries = lax.broadcasted_iota(jnp.int32, shape, 1) + start
+        index = (
+            jnp.broadcast_to(arm[:, None], shape) if arm.ndim else arm,
+            jnp.broadcast_to(self.rounds[:, None], shape),
+            entries,
+        )
+        mask = jnp.broadcast_to(wanted[:, None], shape)
+        if start + length > dim:
+            mask = mask & (entries < dim)
+        return triton.load(self.contexts.at[index], mask=mask, other=0.0)
+
+    def best(
+        self, theta: Any, arms: Int[Array, ""]
+    ) -> tuple[Float[Array, "width tile"], Int[Array, "width tile"]]:
+        """The largest score of every round for every setting, and the first arm that has it."""
+        thetas = [theta[:, start : start + length] for start, length in self.parts]
+        shape = (len(thetas[0]), len(self.rounds))
+
+        def compare(arm: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            score = jnp.zeros(shape)
+            for some, part in zip(thetas, self.parts, strict=True):
+                score += lax.dot_general(
+                    some,
+                    self.features(arm, part, self.here),
+                    (((1,), (1,)), ((), ())),
+                    precision=self.product,
+                    preferred_element_type=jnp.float32,
+                )
+            best, winner = carry
+            wins = score > best
+            return jnp.where(wins, score, best), jnp.where(wins, arm, winner)
+
+        nothing = jnp.full(shape, -jnp.inf), jnp.zeros(shape, jnp.int32)
+        return lax.fori_loop(0, arms, compare, nothing)
+
+    def contract(
+        self,
+        pull: Float[Array, "width tile"],
+        winner: Int[Array, "width tile"],
+        settings: int,
+        out: Any,
+    ) -> None:
+        """Write Σ pull · the winner's features for each setting: [width, padded]."""
+        number = lax.broadcasted_iota(jnp.int32, pull.shape, 0)
+
+        def one(setting: Int[Array, ""], carry: Any) -> Any:
+            its = number == setting
+            weights = jnp.sum(jnp.where(its, pull, 0.0), axis=0)
+            arm = jnp.sum(jnp.where(its, winner, 0), axis=0)
+            for start, length in self.parts:
+                shown = self.features(arm, (start, length), weights != 0.0)
+                out[setting, start : start + length] = jnp.sum(weights[:, None] * shown, axis=0)
+            return carry
+
+        lax.fori_loop(0, settings, one, 0)
