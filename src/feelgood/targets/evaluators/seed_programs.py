@@ -200,7 +200,7 @@ def _write_sums(
     read, written = others[: structure.num_leaves], others[structure.num_leaves :]
     bonus = jax.tree.unflatten(structure, [ref[...] for ref in read])
     # A tile behind the last round looks at no arm.
-    best, winner = tile.best(theta, jnp.where(first < last, contexts.shape[0], 0))
+    best, winner = tile.best(theta, contexts.shape[0] * (first < last).astype(jnp.int32))
     counts = bonus.weighed(tile.here.astype(jnp.float32), rounds)
     written[0][...] = jnp.sum(jnp.where(tile.here, bonus.phi(best) * counts, 0.0), axis=1)
     if len(written) > 1:
