@@ -174,12 +174,11 @@ def test_an_operation_without_a_rule_is_told(
     ("name", "spec", "values"),
     [
         ("lmcts", Spec(arms=4, dim=3, rewards="bernoulli"), {}),
-        ("fglmcts", Spec(arms=4, dim=3, shared=True), {}),
         ("fglmcts", Spec(arms=4, dim=30), {}),
         ("fglmcts", Spec(arms=4, dim=3), {"bonus_gradient": "svrg"}),
         ("jfgmalats", Spec(arms=4, dim=3), {}),
     ],
-    ids=["bernoulli", "shared", "many parameters", "estimated", "jumps"],
+    ids=["bernoulli", "many parameters", "estimated", "jumps"],
 )
 def test_others_are_played_together(
     name: str, spec: Spec, values: dict[str, Any], capsys: pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import pytest
 from toys import Biased, Coins
 
-from feelgood import AGENTS, FeelgoodError, Policy
+from feelgood import AGENTS, TESTBEDS, FeelgoodError, Policy
 from feelgood.core.policy import Needs
 from feelgood.core.spec import Layout
 from feelgood.engine import device
@@ -17,6 +17,8 @@ from feelgood.engine.plan import (
     Plan,
     chain_bytes,
     chains_that_fit,
+    laid_out,
+    layout_of,
     make_plan,
     on_cores,
     that_fit,
@@ -107,6 +109,17 @@ def test_a_store_that_grows_needs_more_room(
     monkeypatch.setattr(device, "on_accelerator", lambda: True)
     monkeypatch.setattr(device, "memory_limit", lambda: 12 * size)
     assert len(plan_of(agent, settings=2, seeds=4).groups) == groups
+
+
+def test_chains_share_what_their_seed_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contexts of 50 arms are there once per seed, so that many settings fit where few did."""
+    agent, spec = AGENTS["fglmcts"].build(), TESTBEDS["logistic-20"].build().spec
+    monkeypatch.setattr(device, "on_accelerator", lambda: True)
+    together = chain_bytes(agent, laid_out(spec, layout_of(120, 12)), 3000)
+    monkeypatch.setattr(device, "has_programs", lambda: True)
+    programs = chain_bytes(agent, laid_out(spec, layout_of(120, 12)), 3000)
+    shown = 3 * 4 * 3000 * 50 * 20
+    assert together > shown > 8 * programs > 8 * shown / 12
 
 
 def test_where_chains_have_programs_stores_need_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -134,7 +134,13 @@ class Thompson(GibbsPolicy):
             return None
         batch = 0 if self.bonus_gradient == "exact" else self.bonus_batch
         bonus = on_scores(self.bonus, loss_for(self.likelihood, spec))
-        return evaluator_for(bonus, spec, short_moves=self._short_moves(), batch=batch)
+        return evaluator_for(
+            bonus,
+            spec,
+            short_moves=self._short_moves(),
+            batch=batch,
+            others_read=self.kernel.jumps or self.kernel.follows,
+        )
 
     def _short_moves(self) -> bool:
         """Whether a step moves the chain by much less than the posterior is wide."""
@@ -173,7 +179,7 @@ class Thompson(GibbsPolicy):
             # Chains that prune take different branches; a long history per arm fills a core alone.
             alone=self.bonus is not None and (spec.shared or self._short_moves()),
             # Jumps read the whole store, whatever the bonus does.
-            grows=self.kernel.jumps or not self.energy(spec, self.first_scales(spec)).apart,
+            grows=self.kernel.jumps or not self.energy(spec, self.first_scales(spec)).reads_filled,
             linear=True,
             sums=self.bonus is None and loss_for(self.likelihood, spec) == "squared",
             rebuilt=self.rebuilt,
@@ -197,7 +203,7 @@ class Thompson(GibbsPolicy):
             grams = BatchGrams.empty(spec, batch)
         played = energy.needs_played or (batch > 0 and grams is None)
         rows = None
-        if energy.needs_contexts or played:
+        if energy.bonus is not None or played:
             rows = Rows.empty(spec, all_arms=energy.needs_contexts, played=played)
         mode = None
         if self._freezes(energy) or self._jumps(energy):

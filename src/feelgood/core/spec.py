@@ -38,8 +38,8 @@ class Layout(eqx.Module):
     #: Inner steps of a network's chain that one pass of the loop writes out.
     unroll: int = eqx.field(static=True, default=1)
     #: How the inner steps of a round are carried out: each operation for all chains ("together"),
-    #: or all operations as one program per chain where that can be ("apart"). "interpreted" is
-    #: the latter on any device, slowly.
+    #: or all operations as one program per chain where that can be ("apart"); if not, a pass over
+    #: past contexts may be a program. "interpreted" is the latter on any device, slowly.
     steps: Literal["together", "apart", "interpreted"] = eqx.field(static=True, default="together")
 
 

@@ -26,7 +26,7 @@ def on_nvidia() -> bool:
 
 
 def has_programs() -> bool:
-    """Whether a chain can have a program of its own; see `feelgood.numerics.chain_programs`."""
+    """Whether chains or passes can be programs; see `feelgood.numerics.chain_programs`."""
     return on_nvidia() and importlib.util.find_spec("jax.experimental.pallas.triton") is not None
 
 

@@ -21,6 +21,7 @@ from feelgood.engine import device
 from feelgood.engine.device import GIB
 from feelgood.engine.environment import block_length
 from feelgood.numerics import generator
+from feelgood.numerics.keys import AnyKey, LaneKeys
 
 #: Where passes read a whole store, its room grows in so many steps, each of which is compiled.
 GROWTH_STEPS = 10
@@ -102,20 +103,27 @@ def tell_missing_programs(
 
 
 def chain_bytes(policy: Policy, spec: Spec, rounds: int) -> int:
-    """Bytes that one chain needs at most.
+    """Bytes that one chain needs at most, with its share of what settings of a seed have together.
 
     Where the agent does not say, it is three times its state with room for all rounds. A round
     holds the old state, the new one, and what it computes on the way.
     """
-    memory = policy.hints(spec).memory
-    if memory is not None:
-        return memory[0] + memory[1] * rounds
+    hints, layout = policy.hints(spec), spec.layout
+    if hints.memory is not None:
+        return hints.memory[0] + hints.memory[1] * rounds
+    if hints.layout != "lanes":
+        spec = laid_out(spec, dataclasses.replace(layout, chains=0, settings=1))
 
     def last(key: Array) -> object:
-        return policy.reserve(policy.init(key, spec), rounds)
+        every: AnyKey = key
+        if spec.lanes:
+            keys = jax.random.split(key, layout.chains // layout.settings)
+            every = LaneKeys(keys=keys, settings=layout.settings)
+        return policy.reserve(policy.init(every, spec), rounds)
 
     leaves = jax.tree.leaves(jax.eval_shape(last, generator.key(0)))
-    return 3 * sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    total = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    return 3 * -(-total // max(1, spec.layout.chains))
 
 
 def draws_parameters(policy: Policy, spec: Spec) -> bool:
@@ -138,13 +146,15 @@ def make_plan(
     spec = testbed.spec
     require_playable(policy, spec, type(policy).__name__, testbed.name)
     hints = policy.hints(spec)
-    size, limit = chain_bytes(policy, spec, rounds), device.memory_limit()
+    limit = device.memory_limit()
     if device.on_accelerator():
-        all_chains = layout_of(settings * seeds, settings)
-        if policy.hints(laid_out(spec, all_chains)).grows:
+        all_chains = laid_out(spec, layout_of(settings * seeds, settings))
+        size = chain_bytes(policy, all_chains, rounds)
+        if policy.hints(all_chains).grows:
             size *= GROWING_COPIES
         groups, workers = that_fit(size, limit, settings, seeds, notify), 1
     else:
+        size = chain_bytes(policy, spec, rounds)
         wanted = device.usable_cores() if workers is None else workers
         groups, workers = on_cores(hints.alone, size, limit, settings, seeds, wanted, notify)
     first = groups[0]

@@ -56,8 +56,8 @@ class Energy(eqx.Module):
 
     @property
     def needs_contexts(self) -> bool:
-        """Whether past contexts of all arms must be kept."""
-        return self.bonus is not None
+        """Whether rows must keep past contexts of all arms."""
+        return self.bonus is not None and not self.bonus.keeps_contexts
 
     @property
     def needs_played(self) -> bool:
@@ -72,6 +72,13 @@ class Energy(eqx.Module):
             return False
         few = spec.parameters <= FEW_PARAMETERS
         return few and (self.bonus is None or self.bonus.alone() is not None)
+
+    @property
+    def reads_filled(self) -> bool:
+        """Whether an evaluation costs what there is to read, and not what there is room for."""
+        if self.apart:
+            return True
+        return self.quadratic and self.bonus is not None and self.bonus.reads_filled
 
     def curvature(self, stats: Stats) -> Float[Array, "blocks *lanes"]:
         """An upper bound of the largest eigenvalue of the data term's and prior's Hessian.

@@ -2,6 +2,7 @@
 
 - `FullPass` reads every stored context; `Columns` and `Products` are the same for many chains on
   an accelerator.
+- `SeedPrograms` is what `Products` is, as one kernel that reads the filled part once per seed.
 - `Pruned` is exact too, but reads only the contexts whose best arm could have changed. It needs a
   `FeelGood`, which is straight below b: behind a link a settled context has no sum to go into.
 - `Subsampled` is an unbiased estimate of the gradient (`bonus_gradient = "svrg"`). It has no
@@ -15,6 +16,7 @@ from feelgood.targets.evaluators.accelerator import Columns, Products
 from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.evaluators.full import FullPass
 from feelgood.targets.evaluators.pruned import Pruned
+from feelgood.targets.evaluators.seed_programs import SeedPrograms
 from feelgood.targets.evaluators.subsampled import Subsampled
 
 __all__ = [
@@ -23,21 +25,28 @@ __all__ = [
     "FullPass",
     "Products",
     "Pruned",
+    "SeedPrograms",
     "Subsampled",
     "evaluator_for",
 ]
 
 
-def evaluator_for(bonus: Bonus, spec: Spec, *, short_moves: bool, batch: int) -> Evaluator:
+def evaluator_for(
+    bonus: Bonus, spec: Spec, *, short_moves: bool, batch: int, others_read: bool = False
+) -> Evaluator:
     """The evaluator that suits the layout of the chains.
 
     `short_moves`: a step moves the chain by much less than the posterior is wide. Pruning pays for
     such moves of one chain. It does not for trajectories, which move far, nor where all histories
     are read together. `batch`: rounds of a batch that estimates the gradient; 0: it is exact.
+    `others_read`: not only the evaluator reads past contexts.
     """
     few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
     inner: Evaluator
-    if spec.layout.reads_all and spec.lanes and (spec.shared or few):
+    programs = spec.layout.steps != "together" and batch == 0 and not others_read
+    if programs and spec.lanes and spec.shared:
+        inner = SeedPrograms(bonus=bonus, spec=spec)
+    elif spec.layout.reads_all and spec.lanes and (spec.shared or few):
         inner = (Products if spec.shared else Columns)(bonus=bonus, spec=spec)
     elif not spec.lanes and not spec.shared and short_moves and isinstance(bonus, FeelGood):
         inner = Pruned(bonus=bonus, spec=spec)

@@ -23,6 +23,16 @@ class Evaluator(eqx.Module):
         """Uniform random numbers that one evaluation uses."""
         return 0
 
+    @property
+    def keeps_contexts(self) -> bool:
+        """Whether past contexts are in the memo, so that nobody else need keep them."""
+        return False
+
+    @property
+    def reads_filled(self) -> bool:
+        """Whether an evaluation costs what there is to read, and not what there is room for."""
+        return False
+
     def alone(self) -> "Evaluator | None":
         """The same for a chain that has a program of its own; None: it can have none."""
         return None

@@ -1,0 +1,261 @@
+"""The kernel that reads past contexts once per seed draws as the plain path does, up to rounding.
+
+Kernels are interpreted here; on an accelerator `bench/gpu_logistic.py` makes the same comparison.
+"""
+
+import dataclasses
+import importlib
+import itertools
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from grids import covering, slow_but
+from proofs.targets import SETTINGS, agent, quick_jit
+
+from feelgood import AGENTS, TESTBEDS, Spec
+from feelgood.agents.thompson import Thompson
+from feelgood.core.spec import Layout
+from feelgood.numerics import generator
+from feelgood.numerics.keys import LaneKeys
+from feelgood.targets.bonus import on_scores
+from feelgood.targets.evaluators import FullPass, SeedPrograms, seed_programs
+from feelgood.targets.history import Rows
+from feelgood.targets.losses import loss_for
+
+SEEDS, SWEPT = 2, 3
+CHAINS = SEEDS * SWEPT
+KEYS = LaneKeys(keys=jax.vmap(generator.key)(jnp.arange(SEEDS)), settings=SWEPT)
+TILE = seed_programs.SPREAD.tile
+#: A store whose last tile is not whole.
+ROOM = 512 + TILE // 2
+
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hard": ("fglmcts", {}),
+    "sqrt": ("fglmcts", {"lam_schedule": "sqrt"}),
+    "smoothed": ("sfglmcts", {"s": 2.0}),
+    "linked": ("fglmcts", {}),
+    "linked, smoothed": ("sfglmcts", {"s": 5.0, "lam_schedule": "sqrt"}),
+}
+
+
+def laid_out(spec: Spec, steps: Any) -> Spec:
+    layout = Layout(chains=CHAINS, settings=SWEPT, reads_all=True, steps=steps)
+    return dataclasses.replace(spec, layout=layout)
+
+
+def swept(policy: Thompson) -> Thompson:
+    """A sweep over the cap and the step."""
+    values = jnp.repeat(jnp.asarray([0.3, 0.6, 1.5]), SEEDS)
+    bonus = dataclasses.replace(policy.bonus, b=values)
+    return dataclasses.replace(policy, step=policy.step * values, bonus=bonus)
+
+
+def stores(spec: Spec, rounds: int, room: int) -> tuple[Rows, Any]:
+    """The same contexts as rows and as a memo; what is behind the last round must not matter."""
+    rng = np.random.default_rng(rounds)
+    shown = rng.normal(size=(spec.dim, spec.arms, SEEDS, room)).astype(np.float32)
+    shown[..., rounds:] = 7.0
+    rows = Rows.empty(spec, all_arms=True, played=False).reserve(room)
+    contexts = jnp.asarray(np.tile(shown, (1, 1, SWEPT, 1)))
+    rows = eqx.tree_at(lambda r: (r.contexts, r.filled), rows, (contexts, jnp.asarray(rounds)))
+    return rows, jnp.asarray(np.transpose(shown, (2, 1, 3, 0)))
+
+
+def evaluated(evaluator: Any, memo: Any, rows: Rows, theta: Any) -> Any:
+    @quick_jit  # anew at every call: a mutant must not find the program of another
+    def evaluate(evaluator: Any, memo: Any, rows: Rows, theta: Any) -> Any:
+        no_luck = jnp.zeros((0, CHAINS))
+        value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)
+        return value, gradient, evaluator.value(memo, rows, theta, no_luck)[0]
+
+    return evaluate(evaluator, memo, rows, theta)
+
+
+def gaps(form: str, dim: int, rounds: int, arms: int = 5) -> tuple[float, float, float]:
+    """How far value, gradient and value alone are from the plain ones, relative to their size."""
+    name, values = FORMS[form]
+    linked = "linked" in form
+    spec = laid_out(Spec(arms=arms, dim=dim, shared=True), "interpreted")
+    bonus = swept(agent(name, lam=0.5, **values)).bonus
+    assert bonus is not None
+    bonus = on_scores(bonus, "bernoulli" if linked else "squared")
+    rows, memo = stores(spec, rounds, ROOM)
+    rng = np.random.default_rng(dim)
+    theta = jnp.asarray(rng.normal(size=(dim, 1, CHAINS)) / dim, jnp.float32)
+    kernel = evaluated(SeedPrograms(bonus=bonus, spec=spec), memo, rows, theta)
+    plain = evaluated(FullPass(bonus=bonus, spec=spec), (), rows, theta)
+    assert np.abs(plain[1]).max() > 0.01 * rounds**0.5, "nothing to compare"
+    every = [np.abs(one - other).max() for one, other in zip(kernel, plain, strict=True)]
+    size, steep = max(1.0, np.abs(plain[0]).max()), max(1.0, np.abs(plain[1]).max())
+    return every[0] / size, every[1] / steep, every[2] / size
+
+
+CASES = itertools.product(FORMS, (20, 40), (1, TILE, TILE + 1, ROOM))
+
+
+@pytest.mark.parametrize(("form", "dim", "rounds"), covering(CASES))
+def test_the_kernel_has_the_value_and_the_gradient_of_the_plain_path(
+    form: str, dim: int, rounds: int
+) -> None:
+    assert max(gaps(form, dim, rounds)) < 2e-6
+
+
+@pytest.mark.parametrize("dim", slow_but([33], [1, 16, 17, 33, 64, 100]))
+def test_vectors_of_any_length_are_read_in_parts(dim: int) -> None:
+    parts = seed_programs.parts_of_vector(dim)
+    assert parts[0][0] == 0 and all(n >= 16 and n & (n - 1) == 0 for _, n in parts)
+    ends = [start + length for start, length in parts]
+    assert ends[:-1] == [start for start, _ in parts[1:]] and ends[-1] >= dim
+    assert max(gaps("hard", dim, 100)) < 2e-6
+
+
+def one_round_less(self: Any, memo: Any, rows: Any, theta: Any, **options: Any) -> Any:
+    fewer = eqx.tree_at(lambda r: r.filled, rows, rows.filled - 1)
+    return REAL(self, memo, fewer, theta, **options)
+
+
+def other_seed(self: Any, memo: Any, rows: Any, theta: Any, **options: Any) -> Any:
+    return REAL(self, memo[::-1], rows, theta, **options)
+
+
+def other_arms(self: Any, memo: Any, rows: Any, theta: Any, **options: Any) -> Any:
+    return REAL(self, memo[:, :-1], rows, theta, **options)
+
+
+def last_part_left_out(self: Any, memo: Any, rows: Any, theta: Any, **options: Any) -> Any:
+    return REAL(self, memo.at[..., 16:].set(0.0), rows, theta, **options)
+
+
+REAL = SeedPrograms._sums
+
+
+@pytest.mark.parametrize("wrong", [one_round_less, other_seed, other_arms, last_part_left_out])
+def test_a_wrong_kernel_is_noticed(wrong: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SeedPrograms, "_sums", wrong)
+    assert max(gaps("hard", 20, TILE + 1)) > 1e-3
+
+
+def with_rounds(policy: Thompson, spec: Spec, rounds: int) -> Any:
+    """A sweep's chains after some rounds; settings share their seed's contexts."""
+    rng = np.random.default_rng(rounds)
+    contexts = np.tile(rng.normal(size=(rounds, *spec.context_shape, SEEDS)), SWEPT)
+    arms = jnp.asarray(rng.integers(0, spec.arms, (rounds, CHAINS)))
+    data = (
+        jnp.asarray(contexts, jnp.float32),
+        jnp.asarray(rng.random((rounds, CHAINS)) < 0.5, float),
+    )
+
+    @quick_jit
+    def learn(policy: Thompson, data: Any) -> Any:
+        def one(t: Any, state: Any) -> Any:
+            return policy.update(state, data[0][t], arms[t], data[1][t])
+
+        state = policy.reserve(policy.init(KEYS, spec), 600)
+        return jax.lax.fori_loop(0, rounds, one, state)
+
+    return learn(policy, data)
+
+
+@quick_jit
+def draw(policy: Thompson, state: Any) -> Any:
+    return policy.draw(KEYS, state)
+
+
+AGENTS_HERE = ("fglmcts", "sfglmcts", "pfglmcts", "psfglmcts", "fgmalats", "released-fgmalats")
+DRAWS = list(itertools.product(AGENTS_HERE, ("squared", "bernoulli")))
+
+
+@pytest.mark.parametrize(
+    ("name", "rewards"),
+    slow_but([("fglmcts", "bernoulli"), ("released-fgmalats", "squared")], DRAWS),
+)
+def test_chains_draw_what_they_draw_on_the_plain_path(name: str, rewards: Any) -> None:
+    policy = swept(agent(name, **(SETTINGS | {"lam": 0.7, "steps": 3})))
+    spec = Spec(arms=4, dim=3, shared=True, rewards=rewards)
+    found, begun = [], None
+    for steps in ("together", "interpreted"):
+        state = with_rounds(policy, laid_out(spec, steps), 150)
+        kernel = isinstance(policy._evaluator(state.spec), SeedPrograms)
+        assert kernel == (steps == "interpreted") and state.data.rows is not None
+        assert (state.data.rows.contexts is None) == kernel, "contexts are kept in one place"
+        found.append(draw(policy, state))
+        begun = state.chain.theta
+    plain, programs = found
+    assert np.all(np.abs(plain.chain.theta - begun).max(axis=(0, 1)) > 1e-3), "nothing was drawn"
+    for one, other in zip(
+        jax.tree.leaves((plain.chain.theta, plain.info)),
+        jax.tree.leaves((programs.chain.theta, programs.info)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-5 * max(1.0, np.abs(one).max()))
+
+
+def test_contexts_are_stored_once_per_seed_and_grow_by_themselves() -> None:
+    spec = laid_out(Spec(arms=4, dim=3, shared=True), "interpreted")
+    policy = agent("fglmcts", lam=0.5)
+    state = policy.init(KEYS, spec)
+    assert state.chain.memo.shape == (SEEDS, 4, 512, 3)
+    context = jnp.arange(12.0 * CHAINS).reshape(3, 4, CHAINS)
+    rows = state.data.rows
+    full = eqx.tree_at(lambda s: s.data.rows.filled, state, jnp.asarray(512))
+    full = policy.update(full, context, jnp.zeros(CHAINS, int), jnp.zeros(CHAINS))
+    assert rows is not None and full.chain.memo.shape == (SEEDS, 4, 1024, 3)
+    np.testing.assert_array_equal(full.chain.memo[1, :, 512], context[..., 1].T)
+
+
+@pytest.fixture
+def h200(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From JAX 0.11 on, Triton's language is made for a certain GPU: it believes in an H200."""
+    try:
+        info = importlib.import_module("jax._src.pallas.triton.gpu_info")
+    except ImportError:
+        return
+    found = info.get_gpu_info_from_version(info.GpuVersion.H200)
+    monkeypatch.setattr(info, "get_gpu_info", lambda: found)
+
+
+@pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated")
+@pytest.mark.parametrize(
+    ("bed", "name"),
+    covering(
+        [
+            ("logistic-20", "fglmcts"),
+            ("logistic-40", "sfglmcts"),
+            ("released-logistic-20", "psfglmcts"),
+            ("released-logistic-40", "released-sfgmalats"),
+        ]
+    ),
+)
+def test_it_has_a_form_in_tritons_own_language(bed: str, name: str, h200: None) -> None:
+    """And with a squared loss, the store need not grow along a run."""
+    policy, spec = AGENTS[name].build(), laid_out(TESTBEDS[bed].build().spec, "apart")
+    assert isinstance(policy, Thompson)
+    assert isinstance(policy._evaluator(spec), SeedPrograms)
+    assert policy.hints(spec).grows == (loss_for(policy.likelihood, spec) == "bernoulli")
+    state = jax.eval_shape(lambda: policy.init(KEYS, spec))
+    traced = jax.jit(lambda state: policy.draw(KEYS, state)).trace(state)
+    try:
+        text = traced.lower(lowering_platforms=("cuda",)).as_text()
+    except RuntimeError as error:
+        if "GPU" not in str(error):
+            raise
+        pytest.skip(f"JAX {jax.__version__} lowers for no GPU where there is none: {error}")
+    assert text.count("@__gpu$xla.gpu.triton(") >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("fghmcts", {}), ("jfgmalats", {}), ("fglmcts", {"bonus_gradient": "svrg"})],
+    ids=["trajectories", "jumps", "estimated"],
+)
+def test_where_others_read_past_contexts_rows_keep_them(name: str, values: Any) -> None:
+    policy = AGENTS[name].build(values)
+    spec = laid_out(Spec(arms=4, dim=3, shared=True), "apart")
+    assert isinstance(policy, Thompson)
+    evaluator = policy._evaluator(spec)
+    assert evaluator is not None and not evaluator.keeps_contexts
+    assert policy.hints(spec).grows
