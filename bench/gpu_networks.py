@@ -11,6 +11,7 @@ over threads, `--profile` says which kernels the steps of the wide networks spen
 
 import argparse
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import os
@@ -48,14 +49,18 @@ WIDE: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "mnist": (10, 784, (100, 50), 500),
     "cifar10": (10, 3072, (100, 50), 256),
 }
-#: Rows per program and warps, of the scores and of the gradient.
-SPREADS = (
-    (Threads(64, 4), Threads(64, 4)),
-    (Threads(64, 8), Threads(64, 8)),
-    (Threads(128, 8), Threads(128, 8)),
-    (Threads(32, 4), Threads(32, 4)),
-    (Threads(128, 4), Threads(128, 16)),
-)
+#: Picks per tile and warps, of the programs that may have others than they have.
+SPREADS: dict[str, dict[str, Threads]] = {
+    "programs": {},
+    "first 32/4": {"FIRST": Threads(32, 4)},
+    "first 64/8": {"FIRST": Threads(64, 8)},
+    "others 32/4": {"OTHERS": Threads(32, 4)},
+    "others 128/8": {"OTHERS": Threads(128, 8)},
+    "blocks 32/4": {"BLOCKS": Threads(32, 4)},
+    "blocks 128/8": {"BLOCKS": Threads(128, 8)},
+    "scores 128/8": {"SCORES": Threads(128, 8)},
+    "scores 32/4": {"SCORES": Threads(32, 4)},
+}
 
 
 class Steps:
@@ -72,7 +77,7 @@ class Steps:
         self.args = (
             Batch(
                 contexts=jax.vmap(jax.vmap(self.network.row))(jnp.asarray(rows, jnp.float32)),
-                arms=jnp.asarray(rng.integers(0, arms, (chains, size)), jnp.int32),
+                arms=jnp.asarray(np.sort(rng.integers(0, arms, (chains, size))), jnp.int32),
                 rewards=jnp.asarray(rng.integers(0, 2, (chains, size)), jnp.float32),
                 counts=jnp.ones((chains, size)),
                 numbers=jnp.tile(jnp.arange(size), (chains, 1)),
@@ -116,24 +121,17 @@ class Steps:
         return round(1e6 * best / self.steps, 1)
 
 
-def ways(name: str, options: argparse.Namespace) -> dict[str, tuple[Any, Threads, Threads]]:
+def ways(options: argparse.Namespace) -> dict[str, tuple[Any, dict[str, Threads]]]:
     """How steps of a network are carried out: a label, `Layout.steps`, and how it is spread."""
     apart = "interpreted" if jax.default_backend() == "cpu" else "apart"
-    out: dict[str, tuple[Any, Threads, Threads]] = {"together": ("together", *SPREADS[0])}
-    if name not in WIDE:
-        for scores, gradient in SPREADS if options.tune else SPREADS[:1]:
-            label = f"{scores.rows}/{scores.warps} {gradient.rows}/{gradient.warps}"
-            out[label] = (apart, scores, gradient)
-    return out
+    programs = {name: (apart, own) for name, own in SPREADS.items() if options.tune or not own}
+    return {"together": ("together", {}), **programs}
 
 
-def lowered(steps: Steps, way: tuple[Any, Threads, Threads]) -> list[jax.stages.Lowered]:
+def lowered(steps: Steps, way: str, threads: dict[str, Threads]) -> list[jax.stages.Lowered]:
     """The walk and the gradient in this way."""
-    with (
-        mock.patch.object(network_programs, "SCORES", way[1]),
-        mock.patch.object(network_programs, "GRADIENT", way[2]),
-    ):
-        return [steps.walk(way[0]), steps.gradient(way[0])]
+    with mock.patch.multiple(network_programs, **threads) if threads else contextlib.nullcontext():
+        return [steps.walk(way), steps.gradient(way)]
 
 
 def compiled(programs: list[jax.stages.Lowered]) -> list[jax.stages.Compiled] | str:
@@ -173,7 +171,7 @@ def measured(
         plain = got if plain is None else plain
         if got is not plain:
             out[f"{way} off"] = float(np.abs(got - plain).max() / np.abs(plain).max())
-        if options.profile and way in ("together", "64/4 64/4"):
+        if options.profile and way in ("together", "programs"):
             out[f"{way} kernels"] = profile(steps, walk, Path(f"/tmp/profile/{label}-{way}"))
     return out
 
@@ -185,7 +183,7 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--tune", action="store_true")
     parser.add_argument("--profile", action="store_true")
-    parser.add_argument("--only", default=",".join(NETWORKS), help="networks, between commas")
+    parser.add_argument("--only", default=",".join(NETWORKS), help="networks, by commas")
     parser.add_argument("--out", type=Path, default=Path("bench/results/gpu-networks.json"))
     options = parser.parse_args()
     facts = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
@@ -200,8 +198,8 @@ def main() -> int:
                 chains = min(options.chains, 5) if name in WIDE else options.chains
                 steps = Steps(name, bonus, chains, options.steps)
                 found = {
-                    label: pool.submit(compiled, lowered(steps, way))
-                    for label, way in ways(name, options).items()
+                    label: pool.submit(compiled, lowered(steps, *way))
+                    for label, way in ways(options).items()
                 }
                 problems[f"{name}{' bonus' if bonus else ''}"] = steps, found
         for label, (steps, found) in problems.items():

@@ -20,6 +20,7 @@ from feelgood.targets import network_programs
 from feelgood.targets.best_arms import best_arm, first_arm, highest
 from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.losses import loss, loss_slope
+from feelgood.targets.network_programs import Picks
 from feelgood.targets.networks import Network
 from feelgood.targets.random_batches import random_batch
 from feelgood.targets.replay import Batch, Replay, tree_slice
@@ -60,22 +61,24 @@ class NetworkEnergy(eqx.Module):
         return jnp.sum(value * batch.counts), self.network.backward(weights, tape, slopes)
 
     def _as_programs(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
-        """The same, with passes that are programs of an accelerator."""
-        rows, arms = batch.contexts, batch.arms
+        """The same as programs of an accelerator."""
+        network, arms = self.network, batch.arms
         if self.bonus is None:
-            played = network_programs.scores(self.network, theta, rows, arms)[:, 0]
-            value, slope = self._loss(batch, played)
-            picks = [(arms, slope)]
-        else:
-            scores = network_programs.scores(self.network, theta, rows).T
-            onehot = lanes.one_hot(arms, len(scores))
-            value, slope = self._loss(batch, jnp.sum(scores * onehot, axis=0))
-            best = highest(scores)
-            reward, gain = self._bonus(batch, best)
-            value = value - reward
-            picks = [(arms, slope), (first_arm(scores, best), -gain)]
-        total = jnp.sum(value * batch.counts)
-        return total, network_programs.gradient(self.network, theta, rows, picks)
+            eta = jnp.broadcast_to(self.eta, batch.counts.shape)
+            picks = Picks(arms, (batch.rewards, batch.counts * eta), self._slope)
+            played, gradient = network_programs.gradient(network, theta, batch.contexts, picks)
+            return jnp.sum(self._loss(batch, played)[0] * batch.counts), gradient
+        scores = network_programs.scores(network, theta, batch.contexts).T
+        played, best = jnp.sum(scores * lanes.one_hot(arms, len(scores)), axis=0), highest(scores)
+        value, slope = self._loss(batch, played)
+        reward, gain = self._bonus(batch, best)
+        both = jnp.concatenate([arms, first_arm(scores, best)])
+        picks = Picks(both, (jnp.concatenate([slope, -gain]),), lambda score, slope: slope)
+        gradient = network_programs.gradient(network, theta, batch.contexts, picks)[1]
+        return jnp.sum((value - reward) * batch.counts), gradient
+
+    def _slope(self, score: PerRow, reward: PerRow, weight: PerRow) -> PerRow:
+        return weight * loss_slope(self.likelihood, score, reward)
 
     def _loss(self, batch: Batch, played: PerRow) -> tuple[PerRow, PerRow]:
         """η ℓ of each row, and count · η ∂ℓ/∂f."""

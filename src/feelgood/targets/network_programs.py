@@ -1,18 +1,24 @@
-"""Passes through a network as programs of an accelerator: one group of threads per tile of rows.
+"""A network's gradient as programs of an accelerator: tiles of rows go through all layers at once.
 
-Carried out one operation after the other, a pass writes every activation of every row, arm and
-chain into memory and reads it again, which takes far longer than the products themselves. Here a
-tile of rows goes through all layers in one kernel, and only scores or gradients leave it.
+Carried out one operation after the other, a gradient writes every activation of every row, arm and
+chain into memory and reads it again. That takes far longer than the products themselves. And the
+first layer, which has a block of weights per arm, is multiplied with all blocks where a row needs
+one or two.
 
-The gradient is a sum over *picks*: a row, an arm of it and a slope. With a feel-good bonus a row has
-two, the arm that was played and the best one; the other arms' gradients are never computed. Each
-tile writes its own sum, and the sums are added in a fixed order, so that a run that is taken up
-again has the same bits.
+Here the gradient is a sum over *picks*: a row, an arm of it and a slope. With a feel-good bonus a
+row has two, the arm that was played and the best one. Three programs make it:
+
+1. the first layer of each pick, with the block of its arm alone,
+2. the other layers, forward and back, up to the gradient of what the first layer gives,
+3. the gradient of the first layer's blocks, and the sum of what the tiles have of the other layers.
+
+A program goes through the arms that its rows have, so that rows whose arms lie together are the
+quickest. All sums have a fixed order: a run that is taken up again has the same bits.
 
 As `feelgood.numerics.chain_programs`, it is made by Pallas, for Triton.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -23,288 +29,409 @@ from jaxtyping import Array, Float, Int
 from feelgood.targets.networks import Network
 
 Vector = Float[Array, " parameters"]
-#: Rows, and inputs of a first layer, that a program has room for.
-MOST_INPUTS, MOST_WIDTH = 64, 128
-#: Up to so many arms all are gone through; of more, only those that a tile of rows has.
-FEW_ARMS = 16
+#: The widest layer that a program has room for, and how many inputs it multiplies at a time.
+MOST_WIDTH, INPUTS = 128, 64
+#: Up to so many inputs one program has them all; more are shared out among so many programs.
+FEW_INPUTS, SHARES = 256, 8
 #: A matrix product has at least so many rows, columns and terms.
 SMALLEST = 16
+#: With more arms than this, it pays to bring the rows of an arm together.
+FEW_ARMS = 3
 
 
 class Threads(NamedTuple):
-    """How a pass is spread: rows per program, and how many times 32 threads it has."""
+    """How a program is spread: picks per tile, and how many times 32 threads it has."""
 
     rows: int
     warps: int
 
 
-SCORES, GRADIENT = Threads(64, 4), Threads(64, 4)
+FIRST, OTHERS, BLOCKS, SCORES = Threads(64, 4), Threads(64, 4), Threads(64, 4), Threads(64, 4)
+
+
+class Picks(NamedTuple):
+    """Arms of rows, and numbers of each that its slope is made of; row k % rows belongs to pick k.
+
+    `slope(score, *numbers)` is the slope.
+    """
+
+    arms: Int[Array, " picks"]
+    numbers: tuple[Float[Array, " picks"], ...]
+    slope: Callable[..., Float[Array, " picks"]]
 
 
 def suits(network: Network) -> bool:
-    """Whether passes through this network are programs, and the layout asks for it.
+    """Whether gradients of this network are programs, and the layout asks for it.
 
     Sums that must keep all digits, wide layers, and contexts per arm are left to the other way.
     """
-    small = network.width <= MOST_INPUTS and max(network.layers) <= MOST_WIDTH
     apart = network.spec.layout.steps != "together"
-    return apart and small and not network.exact and not network.spec.shared
+    narrow = max(network.layers) <= MOST_WIDTH
+    return apart and narrow and not network.exact and not network.spec.shared
+
+
+def wants_arms_together(network: Network) -> bool:
+    """Whether a batch is best sorted by its arms."""
+    return suits(network) and network.spec.arms > FEW_ARMS
 
 
 def scores(
-    network: Network,
-    theta: Vector,
-    rows: Float[Array, "rows width"],
-    arms: Int[Array, " rows"] | None = None,
+    network: Network, theta: Vector, rows: Float[Array, "rows width"]
 ) -> Float[Array, "rows arms"]:
-    """f of every arm, or of one arm per row alone; as `Network.forward`."""
+    """f of every arm."""
     count, every = len(rows), network.spec.arms
-    alone = arms is not None
 
-    def program(theta_ref: Any, rows_ref: Any, *refs: Any) -> None:
-        tile = _Tile(network, theta_ref, rows_ref, SCORES.rows, count)
-        out_ref = refs[-1]
-        if alone:
-            before = tile.first_layer(tile.take(refs[0], 0))
-            tile.put(out_ref, tile.numbers, tile.output(before))
-            return
+    def program(theta_ref: Any, rows_ref: Any, out_ref: Any) -> None:
+        tile = _Tile(network, theta_ref, SCORES.rows, count)
+        layers = tile.layers()
 
         def one(arm: Int[Array, ""], nothing: None) -> None:
-            before = tile.product(tile.inputs, tile.first(arm))
-            tile.put(out_ref, tile.numbers * every + arm, tile.output(before))
+            before = tile.first_layer(rows_ref, arm, None)
+            tile.put(out_ref, tile.numbers * every + arm, layers.output(layers.hidden(before)))
             return nothing
 
         lax.fori_loop(0, every, one, None)
 
-    more = (arms,) if alone else ()
-    width = 1 if alone else every
-    call = _call(network, program, SCORES, count, count * width)
-    return call(theta, rows.reshape(-1), *more).reshape(count, width)
+    call = _call(network, program, SCORES, [count * every], _tiles(count, SCORES))
+    return call(theta, rows.reshape(-1))[0].reshape(count, every)
 
 
 def gradient(
-    network: Network,
-    theta: Vector,
-    rows: Float[Array, "rows width"],
-    picks: list[tuple[Int[Array, " rows"], Float[Array, " rows"]]],
-) -> Vector:
-    """Σ slope · ∇f(row, arm), for an arm and a slope per row, or for several of each."""
-    arms = jnp.concatenate([arm for arm, _ in picks])
-    slopes = jnp.concatenate([slope for _, slope in picks])
-    count, size = len(arms), network.parameters
-    tiles = -(-count // GRADIENT.rows)
+    network: Network, theta: Vector, rows: Float[Array, "rows width"], picks: Picks
+) -> tuple[Float[Array, " picks"], Vector]:
+    """The score of each pick, and Σ slope · ∇f."""
+    count, width, size = len(picks.arms), network.layers[0], network.parameters
+    flat, first, few = rows.reshape(-1), _first_size(network), _tiles(count, OTHERS)
+    shares = 1 if network.width <= FEW_INPUTS else SHARES
 
-    def program(theta_ref: Any, rows_ref: Any, arms_ref: Any, slopes_ref: Any, out_ref: Any) -> None:
-        tile = _Tile(network, theta_ref, rows_ref, GRADIENT.rows, count)
-        chosen = tile.take(arms_ref, -1)
-        tile.write_gradient(out_ref, size * tile.number, chosen, tile.take(slopes_ref, 0.0))
+    def first_layer(theta_ref: Any, rows_ref: Any, arms_ref: Any, out_ref: Any) -> None:
+        tile = _Tile(network, theta_ref, FIRST.rows, count)
+        before = tile.share_of_first_layer(rows_ref, tile.take(arms_ref, -1), shares)
+        tile.put_rows(out_ref, tile.share * count * width, before, width)
 
-    call = _call(network, program, GRADIENT, count, tiles * size)
-    return jnp.sum(call(theta, rows.reshape(-1), arms, slopes).reshape(tiles, size), axis=0)
+    sizes = [shares * count * width]
+    call = _call(network, first_layer, FIRST, sizes, _tiles(count, FIRST), shares)
+    [before] = call(theta, flat, picks.arms)
+    before = jnp.sum(before.reshape(shares, count * width), axis=0) if shares > 1 else before
+
+    def others(theta_ref: Any, before_ref: Any, *refs: Any) -> None:
+        *numbers, scores_ref, deltas_ref, parts_ref = refs
+        tile = _Tile(network, theta_ref, OTHERS.rows, count)
+        layers = tile.layers()
+        hidden = layers.hidden(tile.take_rows(before_ref, width))
+        score = layers.output(hidden)
+        slopes = picks.slope(score, *(tile.take(ref, 0) for ref in numbers))
+        slopes = jnp.where(tile.there, slopes, 0.0)
+        delta = layers.write_gradient(parts_ref, tile.number * (size - first), hidden, slopes)
+        tile.put(scores_ref, tile.numbers, score)
+        tile.put_rows(deltas_ref, 0, delta, width)
+
+    sizes = [count, count * width, few * (size - first)]
+    score, deltas, parts = _call(network, others, OTHERS, sizes, few)(theta, before, *picks.numbers)
+
+    def blocks(rows_ref: Any, arms_ref: Any, deltas_ref: Any, parts_ref: Any, out_ref: Any) -> None:
+        from jax.experimental import pallas
+
+        arm, strip = pallas.program_id(0), pallas.program_id(1)
+        block = _Block(network, arm, strip, count)
+        pallas.when(arm < network.spec.arms)(
+            lambda: block.write(rows_ref, arms_ref, deltas_ref, out_ref)
+        )
+        pallas.when(arm == network.spec.arms)(
+            lambda: _write_sums(
+                parts_ref, out_ref, first, size - first, few, strip, _strips(network)
+            )
+        )
+
+    call = _call(network, blocks, BLOCKS, [size], network.spec.arms + 1, _strips(network))
+    return score, call(flat, picks.arms, deltas, parts)[0]
 
 
 def _call(
-    network: Network, program: Callable[..., None], threads: Threads, count: int, size: int
-) -> Callable[..., Float[Array, " size"]]:
-    """The program over all tiles of `count` rows, with so many numbers as its result."""
+    network: Network,
+    program: Callable[..., None],
+    threads: Threads,
+    sizes: Sequence[int],
+    tiles: int,
+    shares: int = 1,
+) -> Callable[..., list[Float[Array, " size"]]]:
+    """The program for every tile and share; its results are flat, of these sizes."""
     from jax.experimental import pallas
     from jax.experimental.pallas import triton
 
-    call: Callable[..., Float[Array, " size"]] = pallas.pallas_call(
+    call: Callable[..., list[Float[Array, " size"]]] = pallas.pallas_call(
         program,
-        out_shape=jax.ShapeDtypeStruct((size,), jnp.float32),
-        grid=(-(-count // threads.rows),),
+        out_shape=[jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes],
+        grid=(tiles, shares),
         compiler_params=triton.CompilerParams(num_warps=threads.warps, num_stages=1),
         interpret=network.spec.layout.steps == "interpreted",
     )
     return call
 
 
+def _first_size(network: Network) -> int:
+    """Weights of the first layer, which the flat vector begins with."""
+    return network.spec.dim * network.spec.blocks * network.layers[0]
+
+
+def _tiles(count: int, threads: Threads) -> int:
+    return -(-count // threads.rows)
+
+
+def _strips(network: Network) -> int:
+    """Programs that share an arm's block of the first layer."""
+    return -(-network.spec.dim // INPUTS)
+
+
 def _padded(length: int) -> int:
     return max(SMALLEST, 1 << (length - 1).bit_length())
 
 
-class _Tile:
-    """Some rows on their way through the network. All arrays have powers of 2 as their lengths."""
-
-    def __init__(self, network: Network, theta: Any, rows: Any, size: int, count: int) -> None:
-        from jax.experimental import pallas
-
-        self.network, self.theta = network, theta
-        self.number = pallas.program_id(0)
-        self.numbers = self.number * size + lax.iota(jnp.int32, size)
-        self.there = self.numbers < count
-        ends = [0]
-        for shape in network.shapes:
-            ends.append(ends[-1] + _length(shape))
-        depth = len(network.layers)
-        self.firsts, self.dense_at = ends[0], ends[1:depth]
-        self.biases_at, self.output_at = ends[depth : 2 * depth], ends[2 * depth]
-        width = network.width
-        column = _column(_padded(width))
-        place = (self.numbers % (rows.shape[0] // width))[:, None] * width + column
-        inside = self.there[:, None] & (column < width)
-        self.inputs = self._load(rows, place, inside)
-        self.biases = [
-            self._vector(at, w) for at, w in zip(self.biases_at, network.layers, strict=True)
-        ]
-        self.dense = [
-            self._matrix(at, shape)
-            for at, shape in zip(self.dense_at, network.shapes[1:depth], strict=True)
-        ]
-        self.last = self._vector(self.output_at, network.layers[-1])
-
-    # ---- memory -------------------------------------------------------------------------
-
-    @staticmethod
-    def _load(ref: Any, place: Array, inside: Array) -> Array:
-        from jax.experimental.pallas import triton
-
-        loaded: Array = triton.load(ref.at[place], mask=inside, other=0.0)
-        return loaded
-
-    def take(self, ref: Any, other: float) -> Array:
-        """The rows' own numbers; `other` behind the last row."""
-        from jax.experimental.pallas import triton
-
-        taken: Array = triton.load(ref.at[self.numbers], mask=self.there, other=other)
-        return taken
-
-    def put(self, ref: Any, place: Array, values: Array) -> None:
-        """The rows' numbers at these places."""
-        from jax.experimental.pallas import triton
-
-        triton.store(ref.at[place], values, mask=self.there)
-
-    def _vector(self, at: int, length: int) -> Array:
-        column = lax.iota(jnp.int32, _padded(length))
-        return self._load(self.theta, at + column, column < length)
-
-    def _matrix(self, at: int, shape: tuple[int, ...]) -> Array:
-        return self._load(self.theta, *_places(at, shape[0], shape[1], shape[1]))
-
-    def first(self, arm: Int[Array, ""]) -> Array:
-        """The first layer of one arm, with the bias in the row of the 1 that contexts end with."""
-        dim, width = self.network.spec.dim, self.network.layers[0]
-        at = self.firsts + arm * width
-        step = self.network.spec.blocks * width
-        place, inside = _places(at, dim, width, step, self.inputs.shape[1])
-        row = lax.iota(jnp.int32, self.inputs.shape[1])[:, None]
-        return self._load(self.theta, place, inside) + jnp.where(row == dim, self.biases[0], 0.0)
-
-    # ---- forward ------------------------------------------------------------------------
-
-    @staticmethod
-    def product(a: Array, b: Array) -> Array:
-        """Each with the digits that products of batches have anywhere on an accelerator."""
-        return jnp.dot(a, b, preferred_element_type=jnp.float32)
-
-    def first_layer(self, arms: Int[Array, " rows"]) -> Array:
-        """What the first layer makes of each row for its arm, before the activation."""
-        shape = (len(self.numbers), len(self.biases[0]))
-
-        def add(arm: Int[Array, ""], total: Array) -> Array:
-            return total + self.product(self._of(arms, arm), self.first(arm))
-
-        return self._over_arms(arms, add, jnp.zeros(shape, jnp.float32))
-
-    def _of(self, arms: Int[Array, " rows"], arm: Int[Array, ""]) -> Array:
-        """The rows of one arm, and zeros in the place of the others."""
-        return jnp.where((arms == arm)[:, None], self.inputs, 0.0)
-
-    def _over_arms(
-        self,
-        arms: Int[Array, " rows"],
-        add: Callable[[Int[Array, ""], Array], Array],
-        total: Array,
-    ) -> Array:
-        """Add to a sum for every arm that some row has."""
-        if self.network.spec.arms <= FEW_ARMS:
-            return lax.fori_loop(0, self.network.spec.arms, add, total)
-
-        def maybe(arm: Int[Array, ""], total: Array) -> Array:
-            present = jnp.max((arms == arm).astype(jnp.int32)) > 0
-            return lax.cond(present, lambda t: add(arm, t), lambda t: t, total)
-
-        return lax.fori_loop(0, self.network.spec.arms, maybe, total)
-
-    def hidden(self, before: Array) -> list[Array]:
-        """All hidden layers after their activation, from the first on."""
-        out = [self.network.activate(before)]
-        for dense, bias in zip(self.dense, self.biases[1:], strict=True):
-            out.append(self.network.activate(self.product(out[-1], dense) + bias))
-        return out
-
-    def output(self, before: Array) -> Float[Array, " rows"]:
-        """f."""
-        return jnp.sum(self.hidden(before)[-1] * self.last, axis=1)
-
-    # ---- back ---------------------------------------------------------------------------
-
-    def write_gradient(
-        self, out: Any, at: Int[Array, ""], arms: Int[Array, " rows"], slopes: Float[Array, " rows"]
-    ) -> None:
-        """The sum of slope · ∇f over the tile, as a flat vector that begins at `at`."""
-        network = self.network
-        hidden = self.hidden(self.first_layer(arms))
-        self._write_vector(out, at + self.output_at, slopes[:, None] * hidden[-1], -1)
-        delta = slopes[:, None] * network.slope(hidden[-1]) * self.last
-        for depth in range(len(network.layers) - 1, 0, -1):
-            shape = network.shapes[depth]
-            self._write_vector(out, at + self.biases_at[depth], delta, depth)
-            place, inside = _places(at + self.dense_at[depth - 1], *shape, shape[1])
-            self._store(out, place, self.product(hidden[depth - 1].T, delta), inside)
-            back = self.product(delta, self.dense[depth - 1].T)
-            delta = back * network.slope(hidden[depth - 1])
-        self._write_vector(out, at + self.biases_at[0], delta, 0)
-        dim, width = network.spec.dim, network.layers[0]
-        step, rows = network.spec.blocks * width, self.inputs.shape[1]
-
-        def write(arm: Int[Array, ""], nothing: None) -> None:
-            place, inside = _places(at + self.firsts + arm * width, dim, width, step, rows)
-            self._store(out, place, self._first_gradient(arms, arm, delta), inside)
-            return nothing
-
-        lax.fori_loop(0, network.spec.arms, write, None)
-
-    def _first_gradient(
-        self, arms: Int[Array, " rows"], arm: Int[Array, ""], delta: Array
-    ) -> Array:
-        """That of one arm's first layer."""
-
-        def here() -> Array:
-            return self.product(self._of(arms, arm).T, delta)
-
-        if self.network.spec.arms <= FEW_ARMS:
-            return here()
-        present = jnp.max((arms == arm).astype(jnp.int32)) > 0
-        shape = (self.inputs.shape[1], delta.shape[1])
-        return lax.cond(present, here, lambda: jnp.zeros(shape, jnp.float32))
-
-    def _write_vector(self, out: Any, at: Array, terms: Array, layer: int) -> None:
-        """The sum over the rows."""
-        column = lax.iota(jnp.int32, terms.shape[1])
-        self._store(out, at + column, jnp.sum(terms, axis=0), column < self.network.layers[layer])
-
-    @staticmethod
-    def _store(ref: Any, place: Array, values: Array, inside: Array) -> None:
-        from jax.experimental.pallas import triton
-
-        triton.store(ref.at[place], values, mask=inside)
-
-
-def _length(shape: tuple[int, ...]) -> int:
-    return shape[0] * (shape[1] if len(shape) > 1 else 1)
+def _chunk(network: Network) -> int:
+    """Inputs that are multiplied at a time."""
+    return min(INPUTS, _padded(network.width))
 
 
 def _column(length: int) -> Int[Array, "1 length"]:
     return lax.iota(jnp.int32, length)[None, :]
 
 
-def _places(
-    at: Any, rows: int, columns: int, step: int, padded: int | None = None
-) -> tuple[Array, Array]:
-    """Where the entries of a matrix are, and which of the padded ones there are."""
-    row = lax.iota(jnp.int32, padded or _padded(rows))[:, None]
-    column = _column(_padded(columns))
-    return at + row * step + column, (row < rows) & (column < columns)
+def _row(length: int) -> Int[Array, "length 1"]:
+    return lax.iota(jnp.int32, length)[:, None]
+
+
+def _load(ref: Any, place: Array, inside: Array, other: float = 0.0) -> Array:
+    from jax.experimental.pallas import triton
+
+    loaded: Array = triton.load(ref.at[place], mask=inside, other=other)
+    return loaded
+
+
+def _store(ref: Any, place: Array, values: Array, inside: Array) -> None:
+    from jax.experimental.pallas import triton
+
+    triton.store(ref.at[place], values, mask=inside)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """With the digits that products of batches have anywhere on an accelerator."""
+    return jnp.dot(a, b, preferred_element_type=jnp.float32)
+
+
+def _any(these: Array) -> Array:
+    return jnp.max(these.astype(jnp.int32)) > 0
+
+
+class _Tile:
+    """Some picks on their way through the network. Lengths of all arrays are powers of 2."""
+
+    def __init__(self, network: Network, theta: Any, size: int, count: int) -> None:
+        from jax.experimental import pallas
+
+        self.network, self.theta = network, theta
+        self.number, self.share = pallas.program_id(0), pallas.program_id(1)
+        self.numbers = self.number * size + lax.iota(jnp.int32, size)
+        self.there = self.numbers < count
+
+    def take(self, ref: Any, other: float) -> Array:
+        """The picks' own numbers; `other` behind the last."""
+        return _load(ref, self.numbers, self.there, other)
+
+    def take_rows(self, ref: Any, width: int) -> Array:
+        """A row of numbers per pick."""
+        return _load(ref, *self._places(width))
+
+    def put(self, ref: Any, place: Array, values: Array) -> None:
+        """The picks' numbers at these places."""
+        _store(ref, place, values, self.there)
+
+    def put_rows(self, ref: Any, at: Any, values: Array, width: int) -> None:
+        """A row of numbers per pick, from `at` on."""
+        place, inside = self._places(width)
+        _store(ref, at + place, values, inside)
+
+    def _places(self, width: int) -> tuple[Array, Array]:
+        column = _column(_padded(width))
+        return self.numbers[:, None] * width + column, self.there[:, None] & (column < width)
+
+    def layers(self) -> "_Layers":
+        """All layers behind the first."""
+        return _Layers(self.network, self.theta)
+
+    # ---- the first layer ----------------------------------------------------------------
+
+    def share_of_first_layer(self, rows: Any, arms: Int[Array, " picks"], shares: int) -> Array:
+        """Of each pick, with the block of its arm; of all inputs, or of this program's share."""
+        lowest = jnp.min(jnp.where(self.there, arms, self.network.spec.arms))
+        total = jnp.zeros((len(self.numbers), _padded(self.network.layers[0])), jnp.float32)
+
+        def add(arm: Int[Array, ""], total: Array) -> Array:
+            mine = arms == arm
+            return lax.cond(
+                _any(mine),
+                lambda total: total + self.first_layer(rows, arm, mine, shares),
+                lambda total: total,
+                total,
+            )
+
+        return lax.fori_loop(lowest, jnp.max(arms) + 1, add, total)
+
+    def first_layer(
+        self, rows: Any, arm: Int[Array, ""], mine: Array | None, shares: int = 1
+    ) -> Array:
+        """With the block of one arm, of all picks or of some and zeros for the others."""
+        network, chunk = self.network, _chunk(self.network)
+        width, hidden = network.width, network.layers[0]
+        chunks = -(-width // chunk)
+        total = jnp.zeros((len(self.numbers), _padded(hidden)), jnp.float32)
+        row = (self.numbers % (rows.shape[0] // width))[:, None] * width
+        chosen = self.there if mine is None else self.there & mine
+
+        def add(part: Int[Array, ""], total: Array) -> Array:
+            place = part * chunk + _column(chunk)
+            inputs = _load(rows, row + place, chosen[:, None] & (place < width))
+            return total + _product(inputs, self._block(arm, part * chunk, chunk))
+
+        if chunks == 1:
+            return add(0, total)
+        each = -(-chunks // shares)
+        first = self.share * each if shares > 1 else 0
+        return lax.fori_loop(first, jnp.minimum(first + each, chunks), add, total)
+
+    def _block(self, arm: Int[Array, ""], start: Any, chunk: int) -> Array:
+        """Weights of an arm for some inputs; the bias stands in the row of the 1 of contexts."""
+        network = self.network
+        dim, hidden = network.spec.dim, network.layers[0]
+        row, column = start + _row(chunk), _column(_padded(hidden))
+        step = network.spec.blocks * hidden
+        weights = _load(
+            self.theta, row * step + arm * hidden + column, (row < dim) & (column < hidden)
+        )
+        at = _first_size(network) + sum(a * b for a, b in network.shapes[1 : len(network.layers)])
+        bias = _load(self.theta, at + 0 * row + column, (row == dim) & (column < hidden))
+        return weights + bias
+
+
+class _Layers:
+    """The layers behind the first, with their weights."""
+
+    def __init__(self, network: Network, theta: Any) -> None:
+        self.network, depth = network, len(network.layers)
+        at = _first_size(network)
+        self.dense_at, self.biases_at = [], []
+        for inputs, outputs in network.shapes[1:depth]:
+            self.dense_at.append(at)
+            at += inputs * outputs
+        for width in network.layers:
+            self.biases_at.append(at)
+            at += width
+        self.output_at = at
+        self.dense = [
+            _load(theta, *_matrix(at, shape))
+            for at, shape in zip(self.dense_at, network.shapes[1:depth], strict=True)
+        ]
+        vectors = [*zip(self.biases_at, network.layers, strict=True), (at, network.layers[-1])]
+        *self.biases, self.last = [_load(theta, *_vector(at, width)) for at, width in vectors]
+
+    def hidden(self, before: Array) -> list[Array]:
+        """All hidden layers after their activation, from the first on."""
+        out = [self.network.activate(before)]
+        for dense, bias in zip(self.dense, self.biases[1:], strict=True):
+            out.append(self.network.activate(_product(out[-1], dense) + bias))
+        return out
+
+    def output(self, hidden: list[Array]) -> Float[Array, " picks"]:
+        """f."""
+        return jnp.sum(hidden[-1] * self.last, axis=1)
+
+    def write_gradient(
+        self, out: Any, at: Any, hidden: list[Array], slopes: Float[Array, " picks"]
+    ) -> Array:
+        """The sum of slope · ∇f over the tile, without the first layer's; and ∂/∂ its outputs."""
+        network, at = self.network, at - _first_size(self.network)
+        self._write_sum(out, at + self.output_at, slopes[:, None] * hidden[-1], -1)
+        delta = slopes[:, None] * network.slope(hidden[-1]) * self.last
+        for depth in range(len(network.layers) - 1, 0, -1):
+            self._write_sum(out, at + self.biases_at[depth], delta, depth)
+            place, inside = _matrix(at + self.dense_at[depth - 1], network.shapes[depth])
+            _store(out, place, _product(hidden[depth - 1].T, delta), inside)
+            back = _product(delta, self.dense[depth - 1].T)
+            delta = back * network.slope(hidden[depth - 1])
+        self._write_sum(out, at + self.biases_at[0], delta, 0)
+        return delta
+
+    def _write_sum(self, out: Any, at: Any, terms: Array, layer: int) -> None:
+        """The sum over the picks."""
+        place, inside = _vector(at, self.network.layers[layer])
+        _store(out, place, jnp.sum(terms, axis=0), inside)
+
+
+def _vector(at: Any, length: int) -> tuple[Array, Array]:
+    """Where the entries of a vector are, and which of the padded ones there are."""
+    column = lax.iota(jnp.int32, _padded(length))
+    return at + column, column < length
+
+
+def _matrix(at: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """The same of a matrix."""
+    row, column = _row(_padded(shape[0])), _column(_padded(shape[1]))
+    return at + row * shape[1] + column, (row < shape[0]) & (column < shape[1])
+
+
+class _Block:
+    """The gradient of an arm's block of the first layer, or of a strip of it."""
+
+    def __init__(self, network: Network, arm: Any, strip: Any, count: int) -> None:
+        self.network, self.arm, self.count = network, arm, count
+        self.chunk = _chunk(network)
+        self.start = strip * self.chunk
+
+    def write(self, rows: Any, arms: Any, deltas: Any, out: Any) -> None:
+        """Its place in the flat vector is written."""
+        network, hidden = self.network, self.network.layers[0]
+        total = jnp.zeros((self.chunk, _padded(hidden)), jnp.float32)
+
+        def add(tile: Int[Array, ""], total: Array) -> Array:
+            numbers = tile * BLOCKS.rows + lax.iota(jnp.int32, BLOCKS.rows)
+            mine = _load(arms, numbers, numbers < self.count, -1) == self.arm
+            return lax.cond(
+                _any(mine),
+                lambda total: total + self._of(rows, deltas, numbers, mine),
+                lambda total: total,
+                total,
+            )
+
+        total = lax.fori_loop(0, _tiles(self.count, BLOCKS), add, total)
+        row, column = self.start + _row(self.chunk), _column(_padded(hidden))
+        place = row * (network.spec.blocks * hidden) + self.arm * hidden + column
+        _store(out, place, total, (row < network.spec.dim) & (column < hidden))
+
+    def _of(self, rows: Any, deltas: Any, numbers: Array, mine: Array) -> Array:
+        """The part of some picks."""
+        width, hidden = self.network.width, self.network.layers[0]
+        place = self.start + _column(self.chunk)
+        row = (numbers % (rows.shape[0] // width))[:, None] * width
+        inputs = _load(rows, row + place, mine[:, None] & (place < width))
+        column = _column(_padded(hidden))
+        back = numbers[:, None] * hidden + column
+        return _product(inputs.T, _load(deltas, back, mine[:, None] & (column < hidden)))
+
+
+def _write_sums(
+    parts: Any, out: Any, at: int, size: int, tiles: int, strip: Any, strips: int
+) -> None:
+    """The sum over the tiles of what they have of the other layers; every strip writes a share."""
+    block = 1024
+    most = -(-size // block)
+
+    def one(number: Int[Array, ""], nothing: None) -> None:
+        place = number * block + lax.iota(jnp.int32, block)
+        inside = place < size
+        total = jnp.zeros(block, jnp.float32)
+        for tile in range(tiles):
+            total = total + _load(parts, tile * size + place, inside)
+        _store(out, at + place, total, inside)
+        return nothing
+
+    each = -(-most // strips)
+    lax.fori_loop(strip * each, jnp.minimum((strip + 1) * each, most), one, None)
