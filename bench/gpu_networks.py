@@ -70,7 +70,8 @@ class Steps:
         arms, dim, layers, size = (NETWORKS | WIDE)[name]
         spec = Spec(arms=arms, dim=dim)
         self.network = Network(spec=spec, layers=layers, activation="leaky", exact=False)
-        self.bonus = AGENTS["fglmcts"].build({"lam": 0.1, "b": 1.0}).bonus if bonus else None
+        kind: Any = AGENTS["fglmcts"].build({"lam": 0.1, "b": 1.0})
+        self.bonus = kind.bonus if bonus else None
         self.steps, self.size = steps, size
         rng = np.random.default_rng(0)
         rows = rng.normal(size=(chains, size, dim)) / np.sqrt(dim)
@@ -128,9 +129,11 @@ def ways(options: argparse.Namespace) -> dict[str, tuple[Any, dict[str, Threads]
     return {"together": ("together", {}), **programs}
 
 
-def lowered(steps: Steps, way: str, threads: dict[str, Threads]) -> list[jax.stages.Lowered]:
+def lowered(steps: Steps, way: Any, threads: dict[str, Threads]) -> list[jax.stages.Lowered]:
     """The walk and the gradient in this way."""
-    with mock.patch.multiple(network_programs, **threads) if threads else contextlib.nullcontext():
+    with contextlib.ExitStack() as stack:
+        for name, own in threads.items():
+            stack.enter_context(mock.patch.object(network_programs, name, own))
         return [steps.walk(way), steps.gradient(way)]
 
 

@@ -42,7 +42,7 @@ class NetworkEnergy(eqx.Module):
 
     def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
         """Σ count · [η ℓ − λ_s φ(max)] over the rows of a batch, and its gradient."""
-        if network_programs.suits(self.network):
+        if network_programs.suits(self.network, self.bonus is not None):
             return self._as_programs(batch, theta)
         weights = self.network.split(theta)
         onehot = lanes.one_hot(batch.arms, self.network.spec.arms).T

@@ -18,6 +18,8 @@ quickest. All sums have a fixed order: a run that is taken up again has the same
 As `feelgood.numerics.chain_programs`, it is made by Pallas, for Triton.
 """
 
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -29,14 +31,13 @@ from jaxtyping import Array, Float, Int
 from feelgood.targets.networks import Network
 
 Vector = Float[Array, " parameters"]
-#: The widest layer that a program has room for, and how many inputs it multiplies at a time.
-MOST_WIDTH, INPUTS = 128, 64
-#: Up to so many inputs one program has them all; more are shared out among so many programs.
-FEW_INPUTS, SHARES = 256, 8
+#: The most inputs, and the widest layer, that a program takes.
+MOST_INPUTS, MOST_WIDTH = 64, 128
 #: A matrix product has at least so many rows, columns and terms.
 SMALLEST = 16
-#: With more arms than this, it pays to bring the rows of an arm together.
-FEW_ARMS = 3
+#: With more arms than the first, it pays to bring the rows of an arm together; with more than the
+#: second, not to multiply with the blocks of all arms.
+FEW_ARMS, MANY_ARMS = 3, 16
 
 
 class Threads(NamedTuple):
@@ -46,7 +47,7 @@ class Threads(NamedTuple):
     warps: int
 
 
-FIRST, OTHERS, BLOCKS, SCORES = Threads(64, 4), Threads(64, 4), Threads(64, 4), Threads(64, 4)
+FIRST, OTHERS, BLOCKS, SCORES = Threads(32, 4), Threads(64, 4), Threads(32, 4), Threads(64, 4)
 
 
 class Picks(NamedTuple):
@@ -60,19 +61,22 @@ class Picks(NamedTuple):
     slope: Callable[..., Float[Array, " picks"]]
 
 
-def suits(network: Network) -> bool:
+def suits(network: Network, bonus: bool) -> bool:
     """Whether gradients of this network are programs, and the layout asks for it.
 
-    Sums that must keep all digits, wide layers, and contexts per arm are left to the other way.
+    Sums that must keep all digits, wide layers, and contexts per arm are left to the other way. So
+    are networks that it is quicker for, measured on an H200 (`bench/gpu_networks.py`): those with
+    many inputs; and with a bonus, which needs all arms, a single hidden layer and few arms.
     """
-    apart = network.spec.layout.steps != "together"
-    narrow = max(network.layers) <= MOST_WIDTH
-    return apart and narrow and not network.exact and not network.spec.shared
+    spec = network.spec
+    able = spec.layout.steps != "together" and not network.exact and not spec.shared
+    narrow = network.width <= MOST_INPUTS and max(network.layers) <= MOST_WIDTH
+    return able and narrow and (not bonus or len(network.layers) > 1 or spec.arms > MANY_ARMS)
 
 
 def wants_arms_together(network: Network) -> bool:
     """Whether a batch is best sorted by its arms."""
-    return suits(network) and network.spec.arms > FEW_ARMS
+    return network.spec.arms > FEW_ARMS and suits(network, bonus=False)
 
 
 def scores(
@@ -86,7 +90,7 @@ def scores(
         layers = tile.layers()
 
         def one(arm: Int[Array, ""], nothing: None) -> None:
-            before = tile.first_layer(rows_ref, arm, None)
+            before = tile.with_block(rows_ref, arm, tile.there)
             tile.put(out_ref, tile.numbers * every + arm, layers.output(layers.hidden(before)))
             return nothing
 
@@ -102,17 +106,13 @@ def gradient(
     """The score of each pick, and Σ slope · ∇f."""
     count, width, size = len(picks.arms), network.layers[0], network.parameters
     flat, first, few = rows.reshape(-1), _first_size(network), _tiles(count, OTHERS)
-    shares = 1 if network.width <= FEW_INPUTS else SHARES
 
     def first_layer(theta_ref: Any, rows_ref: Any, arms_ref: Any, out_ref: Any) -> None:
         tile = _Tile(network, theta_ref, FIRST.rows, count)
-        before = tile.share_of_first_layer(rows_ref, tile.take(arms_ref, -1), shares)
-        tile.put_rows(out_ref, tile.share * count * width, before, width)
+        tile.put_rows(out_ref, tile.first_layer(rows_ref, tile.take(arms_ref, -1)), width)
 
-    sizes = [shares * count * width]
-    call = _call(network, first_layer, FIRST, sizes, _tiles(count, FIRST), shares)
+    call = _call(network, first_layer, FIRST, [count * width], _tiles(count, FIRST))
     [before] = call(theta, flat, picks.arms)
-    before = jnp.sum(before.reshape(shares, count * width), axis=0) if shares > 1 else before
 
     def others(theta_ref: Any, before_ref: Any, *refs: Any) -> None:
         *numbers, scores_ref, deltas_ref, parts_ref = refs
@@ -124,7 +124,7 @@ def gradient(
         slopes = jnp.where(tile.there, slopes, 0.0)
         delta = layers.write_gradient(parts_ref, tile.number * (size - first), hidden, slopes)
         tile.put(scores_ref, tile.numbers, score)
-        tile.put_rows(deltas_ref, 0, delta, width)
+        tile.put_rows(deltas_ref, delta, width)
 
     sizes = [count, count * width, few * (size - first)]
     score, deltas, parts = _call(network, others, OTHERS, sizes, few)(theta, before, *picks.numbers)
@@ -132,18 +132,16 @@ def gradient(
     def blocks(rows_ref: Any, arms_ref: Any, deltas_ref: Any, parts_ref: Any, out_ref: Any) -> None:
         from jax.experimental import pallas
 
-        arm, strip = pallas.program_id(0), pallas.program_id(1)
-        block = _Block(network, arm, strip, count)
+        arm = pallas.program_id(0)
+        block = _Block(network, arm, count)
         pallas.when(arm < network.spec.arms)(
             lambda: block.write(rows_ref, arms_ref, deltas_ref, out_ref)
         )
         pallas.when(arm == network.spec.arms)(
-            lambda: _write_sums(
-                parts_ref, out_ref, first, size - first, few, strip, _strips(network)
-            )
+            lambda: _write_sums(parts_ref, out_ref, first, size - first, few)
         )
 
-    call = _call(network, blocks, BLOCKS, [size], network.spec.arms + 1, _strips(network))
+    call = _call(network, blocks, BLOCKS, [size], network.spec.arms + 1)
     return score, call(flat, picks.arms, deltas, parts)[0]
 
 
@@ -152,17 +150,16 @@ def _call(
     program: Callable[..., None],
     threads: Threads,
     sizes: Sequence[int],
-    tiles: int,
-    shares: int = 1,
+    programs: int,
 ) -> Callable[..., list[Float[Array, " size"]]]:
-    """The program for every tile and share; its results are flat, of these sizes."""
+    """So many programs; their results are flat, of these sizes."""
     from jax.experimental import pallas
     from jax.experimental.pallas import triton
 
     call: Callable[..., list[Float[Array, " size"]]] = pallas.pallas_call(
         program,
         out_shape=[jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes],
-        grid=(tiles, shares),
+        grid=(programs,),
         compiler_params=triton.CompilerParams(num_warps=threads.warps, num_stages=1),
         interpret=network.spec.layout.steps == "interpreted",
     )
@@ -178,18 +175,8 @@ def _tiles(count: int, threads: Threads) -> int:
     return -(-count // threads.rows)
 
 
-def _strips(network: Network) -> int:
-    """Programs that share an arm's block of the first layer."""
-    return -(-network.spec.dim // INPUTS)
-
-
 def _padded(length: int) -> int:
     return max(SMALLEST, 1 << (length - 1).bit_length())
-
-
-def _chunk(network: Network) -> int:
-    """Inputs that are multiplied at a time."""
-    return min(INPUTS, _padded(network.width))
 
 
 def _column(length: int) -> Int[Array, "1 length"]:
@@ -200,7 +187,7 @@ def _row(length: int) -> Int[Array, "length 1"]:
     return lax.iota(jnp.int32, length)[:, None]
 
 
-def _load(ref: Any, place: Array, inside: Array, other: float = 0.0) -> Array:
+def _load(ref: Any, place: Array, inside: Array, other: int | float = 0) -> Array:
     from jax.experimental.pallas import triton
 
     loaded: Array = triton.load(ref.at[place], mask=inside, other=other)
@@ -229,11 +216,11 @@ class _Tile:
         from jax.experimental import pallas
 
         self.network, self.theta = network, theta
-        self.number, self.share = pallas.program_id(0), pallas.program_id(1)
+        self.number = pallas.program_id(0)
         self.numbers = self.number * size + lax.iota(jnp.int32, size)
         self.there = self.numbers < count
 
-    def take(self, ref: Any, other: float) -> Array:
+    def take(self, ref: Any, other: int | float) -> Array:
         """The picks' own numbers; `other` behind the last."""
         return _load(ref, self.numbers, self.there, other)
 
@@ -245,10 +232,10 @@ class _Tile:
         """The picks' numbers at these places."""
         _store(ref, place, values, self.there)
 
-    def put_rows(self, ref: Any, at: Any, values: Array, width: int) -> None:
-        """A row of numbers per pick, from `at` on."""
+    def put_rows(self, ref: Any, values: Array, width: int) -> None:
+        """A row of numbers per pick."""
         place, inside = self._places(width)
-        _store(ref, at + place, values, inside)
+        _store(ref, place, values, inside)
 
     def _places(self, width: int) -> tuple[Array, Array]:
         column = _column(_padded(width))
@@ -260,8 +247,8 @@ class _Tile:
 
     # ---- the first layer ----------------------------------------------------------------
 
-    def share_of_first_layer(self, rows: Any, arms: Int[Array, " picks"], shares: int) -> Array:
-        """Of each pick, with the block of its arm; of all inputs, or of this program's share."""
+    def first_layer(self, rows: Any, arms: Int[Array, " picks"]) -> Array:
+        """Of each pick, with the block of its arm, before the activation."""
         lowest = jnp.min(jnp.where(self.there, arms, self.network.spec.arms))
         total = jnp.zeros((len(self.numbers), _padded(self.network.layers[0])), jnp.float32)
 
@@ -269,47 +256,27 @@ class _Tile:
             mine = arms == arm
             return lax.cond(
                 _any(mine),
-                lambda total: total + self.first_layer(rows, arm, mine, shares),
+                lambda total: total + self.with_block(rows, arm, mine),
                 lambda total: total,
                 total,
             )
 
         return lax.fori_loop(lowest, jnp.max(arms) + 1, add, total)
 
-    def first_layer(
-        self, rows: Any, arm: Int[Array, ""], mine: Array | None, shares: int = 1
-    ) -> Array:
-        """With the block of one arm, of all picks or of some and zeros for the others."""
-        network, chunk = self.network, _chunk(self.network)
-        width, hidden = network.width, network.layers[0]
-        chunks = -(-width // chunk)
-        total = jnp.zeros((len(self.numbers), _padded(hidden)), jnp.float32)
-        row = (self.numbers % (rows.shape[0] // width))[:, None] * width
-        chosen = self.there if mine is None else self.there & mine
-
-        def add(part: Int[Array, ""], total: Array) -> Array:
-            place = part * chunk + _column(chunk)
-            inputs = _load(rows, row + place, chosen[:, None] & (place < width))
-            return total + _product(inputs, self._block(arm, part * chunk, chunk))
-
-        if chunks == 1:
-            return add(0, total)
-        each = -(-chunks // shares)
-        first = self.share * each if shares > 1 else 0
-        return lax.fori_loop(first, jnp.minimum(first + each, chunks), add, total)
-
-    def _block(self, arm: Int[Array, ""], start: Any, chunk: int) -> Array:
-        """Weights of an arm for some inputs; the bias stands in the row of the 1 of contexts."""
+    def with_block(self, rows: Any, arm: Int[Array, ""], mine: Array) -> Array:
+        """With the block of one arm, of some picks and zeros for the others."""
         network = self.network
-        dim, hidden = network.spec.dim, network.layers[0]
-        row, column = start + _row(chunk), _column(_padded(hidden))
-        step = network.spec.blocks * hidden
-        weights = _load(
-            self.theta, row * step + arm * hidden + column, (row < dim) & (column < hidden)
-        )
-        at = _first_size(network) + sum(a * b for a, b in network.shapes[1 : len(network.layers)])
-        bias = _load(self.theta, at + 0 * row + column, (row == dim) & (column < hidden))
-        return weights + bias
+        width, dim, hidden = network.width, network.spec.dim, network.layers[0]
+        place = _column(_padded(width))
+        row = (self.numbers % (rows.shape[0] // width))[:, None] * width
+        inputs = _load(rows, row + place, (self.there & mine)[:, None] & (place < width))
+        row, column = _row(_padded(width)), _column(_padded(hidden))
+        at = row * (network.spec.blocks * hidden) + arm * hidden + column
+        weights = _load(self.theta, at, (row < dim) & (column < hidden))
+        # The bias stands in the row of the 1 that contexts end with.
+        at = _Layers.places(network)[1][0] + 0 * row + column
+        bias = _load(self.theta, at, (row == dim) & (column < hidden))
+        return _product(inputs, weights + bias)
 
 
 class _Layers:
@@ -317,21 +284,23 @@ class _Layers:
 
     def __init__(self, network: Network, theta: Any) -> None:
         self.network, depth = network, len(network.layers)
-        at = _first_size(network)
-        self.dense_at, self.biases_at = [], []
-        for inputs, outputs in network.shapes[1:depth]:
-            self.dense_at.append(at)
-            at += inputs * outputs
-        for width in network.layers:
-            self.biases_at.append(at)
-            at += width
-        self.output_at = at
+        self.dense_at, self.biases_at, self.output_at = self.places(network)
         self.dense = [
             _load(theta, *_matrix(at, shape))
             for at, shape in zip(self.dense_at, network.shapes[1:depth], strict=True)
         ]
-        vectors = [*zip(self.biases_at, network.layers, strict=True), (at, network.layers[-1])]
-        *self.biases, self.last = [_load(theta, *_vector(at, width)) for at, width in vectors]
+        places = [*self.biases_at, self.output_at]
+        widths = [*network.layers, network.layers[-1]]
+        *self.biases, self.last = [
+            _load(theta, *_vector(at, width)) for at, width in zip(places, widths, strict=True)
+        ]
+
+    @staticmethod
+    def places(network: Network) -> tuple[list[int], list[int], int]:
+        """Where matrices, biases and the output's weights begin in the flat vector."""
+        ends = list(itertools.accumulate(math.prod(shape) for shape in network.shapes))
+        depth = len(network.layers)
+        return ends[: depth - 1], ends[depth - 1 : 2 * depth - 1], ends[2 * depth - 1]
 
     def hidden(self, before: Array) -> list[Array]:
         """All hidden layers after their activation, from the first on."""
@@ -379,17 +348,15 @@ def _matrix(at: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 class _Block:
-    """The gradient of an arm's block of the first layer, or of a strip of it."""
+    """The gradient of an arm's block of the first layer."""
 
-    def __init__(self, network: Network, arm: Any, strip: Any, count: int) -> None:
+    def __init__(self, network: Network, arm: Any, count: int) -> None:
         self.network, self.arm, self.count = network, arm, count
-        self.chunk = _chunk(network)
-        self.start = strip * self.chunk
 
     def write(self, rows: Any, arms: Any, deltas: Any, out: Any) -> None:
         """Its place in the flat vector is written."""
         network, hidden = self.network, self.network.layers[0]
-        total = jnp.zeros((self.chunk, _padded(hidden)), jnp.float32)
+        row, column = _row(_padded(network.width)), _column(_padded(hidden))
 
         def add(tile: Int[Array, ""], total: Array) -> Array:
             numbers = tile * BLOCKS.rows + lax.iota(jnp.int32, BLOCKS.rows)
@@ -401,28 +368,24 @@ class _Block:
                 total,
             )
 
-        total = lax.fori_loop(0, _tiles(self.count, BLOCKS), add, total)
-        row, column = self.start + _row(self.chunk), _column(_padded(hidden))
+        nothing = jnp.zeros((len(row), column.shape[1]), jnp.float32)
+        total = lax.fori_loop(0, _tiles(self.count, BLOCKS), add, nothing)
         place = row * (network.spec.blocks * hidden) + self.arm * hidden + column
         _store(out, place, total, (row < network.spec.dim) & (column < hidden))
 
     def _of(self, rows: Any, deltas: Any, numbers: Array, mine: Array) -> Array:
         """The part of some picks."""
         width, hidden = self.network.width, self.network.layers[0]
-        place = self.start + _column(self.chunk)
+        place, column = _column(_padded(width)), _column(_padded(hidden))
         row = (numbers % (rows.shape[0] // width))[:, None] * width
         inputs = _load(rows, row + place, mine[:, None] & (place < width))
-        column = _column(_padded(hidden))
         back = numbers[:, None] * hidden + column
         return _product(inputs.T, _load(deltas, back, mine[:, None] & (column < hidden)))
 
 
-def _write_sums(
-    parts: Any, out: Any, at: int, size: int, tiles: int, strip: Any, strips: int
-) -> None:
-    """The sum over the tiles of what they have of the other layers; every strip writes a share."""
+def _write_sums(parts: Any, out: Any, at: int, size: int, tiles: int) -> None:
+    """The sum over the tiles of what they have of the other layers."""
     block = 1024
-    most = -(-size // block)
 
     def one(number: Int[Array, ""], nothing: None) -> None:
         place = number * block + lax.iota(jnp.int32, block)
@@ -433,5 +396,4 @@ def _write_sums(
         _store(out, at + place, total, inside)
         return nothing
 
-    each = -(-most // strips)
-    lax.fori_loop(strip * each, jnp.minimum((strip + 1) * each, most), one, None)
+    lax.fori_loop(0, -(-size // block), one, None)
