@@ -72,7 +72,7 @@ class NeuralPolicy(Policy):
         if self.batch == 0:
             return None
         most = jnp.maximum(replay.filled, 1)
-        return replay.gather(lanes.randint(key, steps * self.batch, most))
+        return replay.gather(lanes.randint(key, steps * self.batch, most), self.batch)
 
     # ---- the engine ---------------------------------------------------------------------
 

@@ -16,9 +16,11 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Likelihood, Number
 from feelgood.numerics import lanes
-from feelgood.targets.best_arms import best_arm
+from feelgood.targets import network_programs
+from feelgood.targets.best_arms import best_arm, first_arm, highest
 from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.losses import loss, loss_slope
+from feelgood.targets.network_programs import Picks
 from feelgood.targets.networks import Network
 from feelgood.targets.random_batches import random_batch
 from feelgood.targets.replay import Batch, Replay, tree_slice
@@ -26,6 +28,7 @@ from feelgood.targets.sums import Theta, Value
 from feelgood.targets.target import Evaluation, Target
 
 Vector = Float[Array, " parameters"]
+PerRow = Float[Array, " rows"]
 
 
 class NetworkEnergy(eqx.Module):
@@ -39,6 +42,8 @@ class NetworkEnergy(eqx.Module):
 
     def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
         """Σ count · [η ℓ − λ_s φ(max)] over the rows of a batch, and its gradient."""
+        if network_programs.suits(self.network, self.bonus is not None):
+            return self._as_programs(batch, theta)
         weights = self.network.split(theta)
         onehot = lanes.one_hot(batch.arms, self.network.spec.arms).T
         # Without a bonus only the played arm's score is needed beyond the first layer.
@@ -46,20 +51,47 @@ class NetworkEnergy(eqx.Module):
             weights, batch.contexts, onehot if self.bonus is None else None
         )
         played = scores[:, 0] if self.bonus is None else jnp.sum(scores * onehot, axis=1)
+        value, slope = self._loss(batch, played)
+        slopes = slope[:, None]
+        if self.bonus is not None:
+            best, winner = best_arm(scores.T)
+            reward, gain = self._bonus(batch, best)
+            value = value - reward
+            slopes = onehot * slopes - winner.T * gain[:, None]
+        return jnp.sum(value * batch.counts), self.network.backward(weights, tape, slopes)
+
+    def _as_programs(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
+        """The same as programs of an accelerator."""
+        network, arms = self.network, batch.arms
+        if self.bonus is None:
+            eta = jnp.broadcast_to(self.eta, batch.counts.shape)
+            picks = Picks(arms, (batch.rewards, batch.counts * eta), self._slope)
+            played, gradient = network_programs.gradient(network, theta, batch.contexts, picks)
+            return jnp.sum(self._loss(batch, played)[0] * batch.counts), gradient
+        scores = network_programs.scores(network, theta, batch.contexts).T
+        played, best = jnp.sum(scores * lanes.one_hot(arms, len(scores)), axis=0), highest(scores)
+        value, slope = self._loss(batch, played)
+        reward, gain = self._bonus(batch, best)
+        both = jnp.concatenate([arms, first_arm(scores, best)])
+        picks = Picks(both, (jnp.concatenate([slope, -gain]),), lambda score, slope: slope)
+        gradient = network_programs.gradient(network, theta, batch.contexts, picks)[1]
+        return jnp.sum((value - reward) * batch.counts), gradient
+
+    def _slope(self, score: PerRow, reward: PerRow, weight: PerRow) -> PerRow:
+        return weight * loss_slope(self.likelihood, score, reward)
+
+    def _loss(self, batch: Batch, played: PerRow) -> tuple[PerRow, PerRow]:
+        """η ℓ of each row, and count · η ∂ℓ/∂f."""
         value = self.eta * loss(self.likelihood, played, batch.rewards)
         slope = self.eta * loss_slope(self.likelihood, played, batch.rewards)
-        if self.bonus is None:
-            slopes = (slope * batch.counts)[:, None]
-        else:
-            best, winner = best_arm(scores.T)
-            bonus = on_scores(self.bonus, self.likelihood)
-            lam = bonus.weighed(bonus.strength, batch.numbers)
-            value = value - lam * bonus.phi(best)
-            gain = lam * bonus.slope(best)
-            slopes = (
-                onehot * (slope * batch.counts)[:, None] - winner.T * (gain * batch.counts)[:, None]
-            )
-        return jnp.sum(value * batch.counts), self.network.backward(weights, tape, slopes)
+        return value, slope * batch.counts
+
+    def _bonus(self, batch: Batch, best: PerRow) -> tuple[PerRow, PerRow]:
+        """λ_s φ of each row, and count · λ_s φ'."""
+        assert self.bonus is not None
+        bonus = on_scores(self.bonus, self.likelihood)
+        lam = bonus.weighed(bonus.strength, batch.numbers)
+        return lam * bonus.phi(best), lam * bonus.slope(best) * batch.counts
 
 
 class Memory(eqx.Module):

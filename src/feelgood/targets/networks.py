@@ -141,11 +141,11 @@ class Network(eqx.Module):
     def _product(self, a: Array, b: Array) -> Array:
         return jnp.matmul(a, b, precision=lax.Precision.HIGHEST if self.exact else None)
 
-    def _activate(self, before: Array) -> Array:
+    def activate(self, before: Array) -> Array:
         floor = 0.0 if self.activation == "relu" else LEAK * before
         return jnp.maximum(before, floor)
 
-    def _slope(self, after: Array) -> Array:
+    def slope(self, after: Array) -> Array:
         """φ' from φ(z), which has the sign of z."""
         return jnp.where(after > 0, 1.0, 0.0 if self.activation == "relu" else LEAK)
 
@@ -174,11 +174,11 @@ class Network(eqx.Module):
             before = before.reshape(count, spec.arms, self.layers[0])
             if played is not None:
                 before = jnp.sum(before * played[:, :, None], axis=1, keepdims=True)
-        hidden = [self._activate(before)]
+        hidden = [self.activate(before)]
         for dense, bias in zip(weights.dense, weights.biases[1:], strict=True):
             arms, width = hidden[-1].shape[1:]
             flat = self._product(hidden[-1].reshape(count * arms, width), dense)
-            hidden.append(self._activate(flat.reshape(count, arms, -1) + bias))
+            hidden.append(self.activate(flat.reshape(count, arms, -1) + bias))
         scores = jnp.sum(hidden[-1] * weights.output, axis=-1)
         return scores, Tape(rows, tuple(hidden), played)
 
@@ -191,7 +191,7 @@ class Network(eqx.Module):
         layer and G = inputsᵀE its product with that layer's inputs, ∂/∂W is G times the output
         weights. ∂/∂output is the column sum of W ∘ G, without a second pass over the rows.
         """
-        last = slopes[:, :, None] * self._slope(tape.hidden[-1])
+        last = slopes[:, :, None] * self.slope(tape.hidden[-1])
         deltas = self._deltas(weights, tape, last * weights.output)
         dense, biases = [], []
         for depth in range(len(self.layers) - 1, 0, -1):
@@ -234,7 +234,7 @@ class Network(eqx.Module):
         for dense, after in zip(reversed(weights.dense), reversed(tape.hidden[:-1]), strict=True):
             rows, arms, width = out[-1].shape
             back = self._product(out[-1].reshape(rows * arms, width), dense.T)
-            out.append(back.reshape(rows, arms, -1) * self._slope(after))
+            out.append(back.reshape(rows, arms, -1) * self.slope(after))
         return out[::-1]
 
     # ---- one context --------------------------------------------------------------------
@@ -269,7 +269,7 @@ class Network(eqx.Module):
         """f of every arm in one context, and ∇f of every arm as factors."""
         weights = self.split(theta)
         scores, tape = self.forward(weights, self.row(context)[None])
-        last = weights.output * self._slope(tape.hidden[-1])
+        last = weights.output * self.slope(tape.hidden[-1])
         deltas = self._deltas(weights, tape, last)
         features = tape.inputs[0, ..., : self.spec.dim]
         inputs = jnp.broadcast_to(features, (self.spec.arms, self.spec.dim))

@@ -5,6 +5,7 @@ gathered rows like it. `filled` is common to all chains, so that the choice of h
 a branch and not a mask.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,6 +16,7 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.numerics.lanes import Unbatched
+from feelgood.targets import network_programs
 from feelgood.targets.networks import Network
 from feelgood.targets.random_batches import batch_window
 from feelgood.targets.room import SMALLEST_ROOM, is_full, sizes_up_to, smallest_size, unless_lost
@@ -42,6 +44,8 @@ class Replay(eqx.Module):
     unbatched: Unbatched
     #: Whether sums read the whole store under a mask; see `Layout`.
     reads_all: bool = eqx.field(static=True, default=False)
+    #: Whether rows of a batch that have the same arm lie together; see `network_programs`.
+    by_arm: bool = eqx.field(static=True, default=False)
 
     @classmethod
     def empty(cls, network: Network) -> "Replay":
@@ -53,6 +57,7 @@ class Replay(eqx.Module):
             rewards=jnp.zeros(SMALLEST_ROOM),
             unbatched=Unbatched(jnp.zeros((), jnp.int32)),
             reads_all=network.spec.layout.reads_all,
+            by_arm=network_programs.wants_arms_together(network),
         )
 
     @property
@@ -77,7 +82,7 @@ class Replay(eqx.Module):
             return jnp.pad(x, [(0, extra)] + [(0, 0)] * (x.ndim - 1))
 
         stored = (grow(self.contexts), grow(self.arms), grow(self.rewards))
-        return Replay(*stored, unbatched=self.unbatched, reads_all=self.reads_all)
+        return self._with(*stored, self.filled)
 
     def add(
         self,
@@ -92,16 +97,23 @@ class Replay(eqx.Module):
         def put(store: Array, value: Array) -> Array:
             return lax.dynamic_update_index_in_dim(store, value.astype(store.dtype), self.filled, 0)
 
-        return Replay(
-            contexts=put(self.contexts, row),
-            arms=put(self.arms, arm),
-            rewards=put(self.rewards, reward),
-            unbatched=Unbatched(self.filled + 1),
-            reads_all=self.reads_all,
+        stored = (put(self.contexts, row), put(self.arms, arm), put(self.rewards, reward))
+        return self._with(*stored, self.filled + 1)
+
+    def _with(self, contexts: Array, arms: Array, rewards: Array, filled: Array) -> "Replay":
+        return dataclasses.replace(
+            self, contexts=contexts, arms=arms, rewards=rewards, unbatched=Unbatched(filled)
         )
 
-    def gather(self, index: Int[Array, " rows"]) -> Batch:
-        """The rounds with these numbers, each counted once."""
+    def gather(self, index: Int[Array, " rows"], size: int | None = None) -> Batch:
+        """The rounds with these numbers, each counted once.
+
+        Where arms are brought together, each batch of `size` rounds has another order.
+        """
+        if self.by_arm and size is not None:
+            shape = (-1, size)
+            arms, rounds = self.arms[index].reshape(shape), index.reshape(shape)
+            index = lax.sort_key_val(arms, rounds, dimension=1)[1].reshape(-1)
         return Batch(
             contexts=self.contexts[index],
             arms=self.arms[index],
