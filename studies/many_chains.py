@@ -1,8 +1,8 @@
 """`many-…`: an agent with several chains of one target, one of which plays in every round.
 
 `many-fgmalats` keeps `chains` chains of `fgmalats`. All learn from the same rounds, and each makes
-the same inner steps in every round. Then one is drawn at random and plays its best arm. So the agent
-plays an arm as often as its chains are in that arm's mode.
+the same inner steps in every round. Then one is drawn at random and plays its best arm. So the
+agent plays an arm as often as its chains are in that arm's mode.
 
 With `starts = "fresh"` chains begin every round at a new draw from N(0, spread² I), wherever they
 were before. It serves one question, whether chains that do not pass between modes follow the law
