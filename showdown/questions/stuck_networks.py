@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from feelgood.engine.results import AgentResult
 from showdown import yardsticks
 from showdown.book import Book, grid, section
-from showdown.effects import effect, mean_and_median
+from showdown.effects import effect, regret_text
 from showdown.families import Family
 from showdown.question import Question
 from showdown.questions.missing import lacking
@@ -20,7 +18,7 @@ from showdown.stuck_seeds import (
     share_text,
     together,
 )
-from showdown.wording import capital, count, enumeration, number
+from showdown.wording import capital, count, enumeration
 
 STUDIES = ("question-stuck", "question-stuck-filter")
 #: The paper's step size, β and batch on adult.
@@ -284,12 +282,7 @@ def more(book: Book) -> list[str]:
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    """The share of stuck seeds; the regret of chains that did not diverge, and how many did."""
-    whole = r.final_regret[np.isfinite(r.final_regret)]
-    mean, median = mean_and_median(whole)
-    lost = len(r.seeds) - len(whole)
-    told = f"{number(mean)} ({number(median)})" + (f", {lost} diverged" if lost else "")
-    return [share_text(share_of(r, runs.bar)), told]
+    return [share_text(share_of(r, runs.bar)), regret_text(r)]
 
 
 QUESTION = Question(
