@@ -30,6 +30,7 @@ __all__ = [
     "mean_and_median",
     "number",
     "pooled",
+    "regret_text",
     "seeds_text",
     "signed",
 ]
@@ -172,3 +173,11 @@ def mean_and_median(values: np.ndarray) -> tuple[float, float]:
     if not len(values):
         return math.nan, math.nan
     return float(values.mean()), float(np.median(values))
+
+
+def regret_text(run: AgentResult, mark: str = "") -> str:
+    """`89.2† (87.0), 2 diverged`: mean and median of the chains that did not, and who did."""
+    whole = run.final_regret[np.isfinite(run.final_regret)]
+    mean, median = mean_and_median(whole)
+    lost = len(run.seeds) - len(whole)
+    return f"{number(mean)}{mark} ({number(median)})" + (f", {lost} diverged" if lost else "")

@@ -12,9 +12,11 @@ from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate
 from showdown.world_runs import regrets_by_seed, shares, single, stuck
 
-STUDY, PAGE = "worlds-samplers", "worlds-samplers.md"
+STUDIES, PAGE = ("worlds-samplers", "worlds-chains"), "worlds-samplers.md"
 TITLE = "Which samplers keep the promise?"
 NOT_RUN = "Not run."
+#: How the names of agents with several chains begin, see `studies/many_chains.py`.
+MANY = "many-"
 WORLDS = ("bad", "mirror")
 #: As many as have colours of their own.
 DRAWN = (
@@ -73,22 +75,31 @@ def samplers(runs: Sequence[AgentResult]) -> list[Sampler]:
     found: dict[tuple[str, float], dict[str, AgentResult]] = {}
     for r in runs:
         if r.agent == "exact-ts" or r.settings.get("lam", 0) > 0:
-            place = (r.agent, float(r.settings["temperature"]))
+            place = (_name(r), float(r.settings["temperature"]))
             found.setdefault(place, {})[str(r.testbed_settings["world"])] = r
     made = [
         Sampler(
-            f"`{agent}`" + ("" if heat == 1 else f", temperature {heat:g}"),
+            name + ("" if heat == 1 else f", temperature {heat:g}"),
             own,
-            found.get(("exact-fgts", heat), {}),
+            found.get(("`exact-fgts`", heat), {}),
         )
-        for (agent, heat), own in found.items()
+        for (name, heat), own in found.items()
     ]
     return sorted(made, key=lambda s: s.regret)
 
 
+def _name(r: AgentResult) -> str:
+    """`fgmalats`, 16 chains`, or with fresh starts, of an agent that has several."""
+    if not r.agent.startswith(MANY):
+        return f"`{r.agent}`"
+    fresh = r.settings["starts"] == "fresh"
+    more = "fresh starts" if fresh else f"{r.settings['chains']} chains"
+    return f"`{r.agent.removeprefix(MANY)}`, {more}"
+
+
 def found_in(book: Book) -> list[Sampler]:
     """The samplers; none before there are some beside the exact law."""
-    found = samplers(book.shelf.of(STUDY))
+    found = samplers(book.shelf.of(*STUDIES))
     whole = len(found) >= 4 and any(s.is_exact and s.exact for s in found)
     return found if whole else []
 
@@ -137,9 +148,8 @@ def page(book: Book) -> str:
     )
     said = [*_said(found), *_premium(found)]
     parts = [head, about, items(said), grid(header, rows), columns, figure]
-    foot = (
-        "Study: `worlds-samplers`. [When feeling good pays](worlds.md) · [all answers](README.md)"
-    )
+    told = enumeration([f"`{name}`" for name in STUDIES])
+    foot = f"Studies: {told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
     return "\n\n".join([*parts, foot]) + "\n"
 
 

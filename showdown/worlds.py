@@ -11,7 +11,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import Estimate, bootstrap
 from showdown import world_figures, world_samplers
 from showdown.book import Book, grid, items, section
-from showdown.effects import enumeration, estimate, number, signed
+from showdown.effects import FEWEST_SEEDS, enumeration, estimate, number, signed
 from showdown.world_runs import (
     FRONTIER,
     KINDS,
@@ -374,7 +374,11 @@ def _elsewhere(book: Book) -> list[tuple[AgentResult, AgentResult]]:
     ]
     elsewhere = [r for r in own if not r.testbed.startswith(("linear-", "wheel-"))]
     pairs = [(r, book.shelf.plain(r)) for r in elsewhere]
-    found = [(r, plain) for r, plain in pairs if plain is not None]
+    found = [
+        (r, plain)
+        for r, plain in pairs
+        if plain is not None and len({*r.seeds} & {*plain.seeds}) >= FEWEST_SEEDS
+    ]
     return sorted(found, key=lambda pair: (pair[0].testbed, pair[0].agent, str(pair[0].settings)))
 
 

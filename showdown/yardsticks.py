@@ -72,6 +72,13 @@ def stuck(result: AgentResult, found: Yardsticks) -> Estimate | None:
     return None if own is None else _share(result.simple_regret.tobytes(), own.stuck_from)
 
 
+def dagger(result: AgentResult, found: Yardsticks) -> str:
+    """† where the mean regret of the chains that did not diverge is no lower than a fixed arm's."""
+    own, whole = found.get(key_of(result)), result.final_regret[np.isfinite(result.final_regret)]
+    beats = own is None or (len(whole) > 0 and float(whole.mean()) < own.fixed)
+    return "" if beats else "†"
+
+
 @functools.lru_cache(maxsize=4096)
 def _share(regrets: bytes, stuck_from: float) -> Estimate:
     return stuck_share(np.frombuffer(regrets), stuck_from)

@@ -20,13 +20,21 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 LINE = re.compile(
     r"^\| (?P<said>.+?) \| \*\*(?P<verdict>.+?)\*\* \| (?P<value>[+−][\d.,]+) % "
-    r"\[(?P<low>[+−][\d.,]+), (?P<high>[+−][\d.,]+)\] \| \[(?P<pairs>\d+) pairs?, (?P<seeds>\d+) "
-    r"seeds\]\((?P<page>[\w-]+\.md)\) \|$",
+    r"\[(?P<low>[+−][\d.,]+), (?P<high>[+−][\d.,]+)\] \| \[(?P<pairs>\d+) pairs?, (?P<seeds>\d+)"
+    r"(?: to \d+)? seeds\]\((?P<page>[\w-]+\.md)\) \|$",
     re.MULTILINE,
 )
 Row = dict[str, Any]
 LINEAR = ("linear-20", "linear-40")
-DATA = ("adult", "financial", "jester", "magic", "mnist", "mushroom", "restaurant", "shuttle")
+#: Data sets of the paper, as far as there are runs.
+DATA = tuple(
+    name
+    for name in (
+        *("adult", "cifar10", "covertype", "financial", "jester"),
+        *("magic", "mnist", "mushroom", "restaurant", "shuttle"),
+    )
+    if (ROOT / "results" / f"{name}.parquet").exists()
+)
 
 
 #: Settings of the kernel, which a bonus leaves alone.

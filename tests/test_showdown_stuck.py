@@ -159,6 +159,13 @@ def networks(
     return runs
 
 
+def long_steps(plain: int = 5, filtered: int = 5) -> list[AgentResult]:
+    """All runs of the study of a filter at long steps, with so many stuck seeds."""
+    own = [PAPER | {"lr": lr} for lr in (0.02, 0.2)]
+    runs = [run("neural-lmcts", plain, "adult", **o | {"batch": b}) for o in own for b in (256, 0)]
+    return [*runs, *(run("neural-malats", filtered, "adult", **o | {"batch": 0}) for o in own)]
+
+
 def told(runs: list[AgentResult], **parts: Any) -> str:
     found = [Yardstick(*yardsticks.key_of(r), 1000.0, 480.0, 400.0) for r in runs[:1]]
     keyed = {(y.testbed, y.settings, y.rounds): y for y in found}
@@ -194,6 +201,25 @@ def test_what_the_bonus_does_and_what_frees() -> None:
     assert "What frees seeds: nothing that was tried" in told(networks())
     assert "Long steps also move farther, and no filter" in told(networks(longest=1))
     assert "farther" not in told(networks(longest=1, filtered=60)) + told(networks())
+    assert len(re.findall(r"\S*\w\S*", text)) <= 900
+    assert [s for s in sentences(text) if len(s.split()) > 30] == []
+
+
+@pytest.mark.parametrize(
+    ("filtered", "said"),
+    [
+        (5, "Not supported at 4 and 40 times that step: the filter binds 0 and 0 of 100 seeds"),
+        (60, "Supported at 4 and 40 times that step: the filter binds 55 and 55 of 100 seeds"),
+    ],
+)
+def test_a_filter_at_long_steps_says_whether_their_width_frees(filtered: int, said: str) -> None:
+    short = [r for r in networks(soft=17, longest=1) if r.settings.get("lr") != 0.02]
+    text = told(short + long_steps(filtered=filtered))
+    assert said in text
+    assert ("because they move farther, not by their width" in text) == (filtered == 5)
+    assert "no filter was run" not in text
+    assert "| Metropolis filter, step × 40, whole history |" in text
+    assert "| step × 4, whole history |" in text and "step × 40, beside the shortest step" in text
     assert len(re.findall(r"\S*\w\S*", text)) <= 900
     assert [s for s in sentences(text) if len(s.split()) > 30] == []
 

@@ -121,6 +121,22 @@ def test_a_sampler_that_plays_one_arm_stays_in_a_mode() -> None:
     assert "| `jfgmalats` | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
 
 
+def test_several_chains_stand_beside_one() -> None:
+    runs = [even("exact-fgts", 1.0), even("exact-ts", 2.0), even("fgmalats", 2.0)]
+    for own, regret in (
+        ({"chains": 4, "starts": "warm"}, 2.0),
+        ({"chains": 16, "starts": "warm"}, 1.0),
+        ({"chains": 1, "starts": "fresh"}, 0.0),
+    ):
+        made = even("many-fgmalats", regret)
+        runs.append(dataclasses.replace(made, settings={**made.settings, **own}))
+    text = world_samplers.page(Book(Shelf([Kept(r, ("worlds-chains",)) for r in runs])))
+    assert "| `fgmalats`, 4 chains | 2.00 [2.00, 2.00] | 20 / 20 | – | – | 50 / – |" in text
+    assert "| `fgmalats`, 16 chains | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
+    assert "| `fgmalats`, fresh starts | 0.00 [0.00, 0.00] | 0 / 20 |" in text
+    assert "Not so: `fgmalats`, 16 chains." in text
+
+
 def even(agent: str, regret: float, world: str = "bad") -> AgentResult:
     """Twenty seeds with a straight curve on a linear trap of 16 coordinates."""
     made = result(agent, np.full(20, float(regret)), testbed="linear-trap-16")
@@ -149,6 +165,9 @@ def test_where_the_schedule_was_run_elsewhere_it_is_said() -> None:
     runs += [none, other("fglmcts", "logistic-20", 21.0, **worlds.FALLING)]
     text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in runs])))
     assert "On logistic-20 it adds +1.00" in text and "**Not run**" not in text
+    few = [dataclasses.replace(r, seeds=tuple(range(i, i + 20))) for i, r in enumerate(runs[:2])]
+    text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in few])))
+    assert "On adult" not in text
 
 
 def test_without_runs_nothing_is_claimed() -> None:

@@ -10,6 +10,7 @@ from showdown.question import Claim, Question, Says
 from showdown.shelf import settings_text
 
 STUDY = "question-bonus-scale"
+FALLING = "question-falling-logistic"
 PAPER = ("logistic-20-b1000", "logistic-40-b1000", "logistic-20-b1", "logistic-40-b1")
 
 
@@ -29,19 +30,33 @@ def scales(book: Book) -> list[Effect]:
     return out
 
 
+def shorter(book: Book, schedule: str) -> list[Effect]:
+    """Over 3,000 rounds: weights of one schedule beside none."""
+    runs = in_order(book.shelf.of(FALLING))
+    plain = [r for r in runs if r.settings["lam"] == 0]
+    return [
+        effect(settings_text(r, ("lam",)), r, plain[0] if plain else None)
+        for r in runs
+        if r.settings["lam"] > 0 and r.settings["lam_schedule"] == schedule
+    ]
+
+
 def families(book: Book) -> list[Family]:
-    """Both scales, one beside the other, and the paper's grids."""
+    """Both scales, one beside the other, the paper's grids, and weights that fall."""
     return [
         Family.of("on the mean reward, as the paper defines it", on(book, "mean")),
         Family.of("on the score", on(book, "score")),
         Family.of("on the mean beside on the score", scales(book)),
         Family.of("the paper's grids, squared loss", grid_effects(book, PAPER)),
+        Family.of("λ_s = λ/√s, 3,000 rounds", shorter(book, "sqrt")),
+        Family.of("constant λ, 3,000 rounds", shorter(book, "constant")),
     ]
 
 
 def shown(found: Sequence[Family]) -> list[Judged]:
-    """Every weight on the mean reward, and one scale beside the other."""
-    return [*found[0].members, *found[2].members]
+    """Every weight on the mean reward, one scale beside the other, and weights that fall."""
+    falling = [m for m in found[4].members if m.effect.tested]
+    return [*found[0].members, *found[2].members, *falling]
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
@@ -51,6 +66,8 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
         tally_sentence("A bonus on the score", found[1]),
         tally_sentence("The mean reward beside the score", found[2]),
         tally_sentence("At the paper's settings", found[3]),
+        tally_sentence("A weight that falls as λ/√s, over 3,000 rounds", found[4]),
+        tally_sentence("A constant one, over 3,000 rounds", found[5]),
     ]
 
 
@@ -61,11 +78,12 @@ QUESTION = Question(
     asks=(
         "Rewards are 0 or 1, with 50 arms and the Bernoulli likelihood. The paper's bonus is the "
         "largest *mean reward*, between 0 and 1. A bonus on the *score*, the logit, has no such "
-        "bound. The first pairs below have the bonus beside none, the last ones the mean reward "
-        "beside the score. Agents are out of the box. The paper's own grids have too few seeds "
-        "here so far; [agreement](agreement.md) has its numbers in its own environment."
+        "bound. The first pairs below have the bonus beside none, the next ones the mean reward "
+        "beside the score. Weights are constant unless they fall as λ/√s, which is what agents "
+        "have out of the box. [Agreement](agreement.md) has the paper's numbers in its own "
+        "environment."
     ),
-    studies=(STUDY, *(f"table-lambda-{name}" for name in PAPER)),
+    studies=(STUDY, FALLING, *(f"table-lambda-{name}" for name in PAPER)),
     claims=(
         Claim(
             "feel-good sampling generally beats plain sampling in logistic bandits",

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from feelgood.engine.results import AgentResult
 from showdown import yardsticks
 from showdown.book import Book, grid, section
-from showdown.effects import effect, mean_and_median
+from showdown.effects import effect, regret_text
 from showdown.families import Family
 from showdown.question import Question
 from showdown.questions.missing import lacking
@@ -20,9 +18,9 @@ from showdown.stuck_seeds import (
     share_text,
     together,
 )
-from showdown.wording import count, number
+from showdown.wording import capital, count, enumeration
 
-STUDIES = ("question-stuck",)
+STUDIES = ("question-stuck", "question-stuck-filter")
 #: The paper's step size, β and batch on adult.
 LR, BETA, BATCH = 0.005, 775.5, 256
 #: Below this softness a smoothed maximum of rewards of 0 and 1 is nearly the maximum.
@@ -94,22 +92,28 @@ def _hot(r: AgentResult) -> str:
     return "" if times == 1 else f"temperature × {times:g}"
 
 
+def _step(r: AgentResult) -> str:
+    times = float(r.settings["lr"]) / LR
+    return "" if times == 1 else f"step × {times:g}"
+
+
 def pairs(runs: Runs) -> dict[str, list[Pair]]:
     """All pairs of each family that were run."""
     base = runs.plain()
     plain: list[Pair] = []
     for r in runs.of("neural-lmcts"):
         changed = [_hot(r)] if _hot(r) else []
-        changed += [f"step × {r.settings['lr'] / LR:g}"] if r.settings["lr"] != LR else []
+        changed += [_step(r)] if _step(r) else []
         changed += ["whole history"] if r.settings["batch"] == 0 else []
         if changed:
             plain.append((", ".join(changed), r, base))
     steps = [r for r in runs.of("neural-lmcts") if not _hot(r) and r.settings["batch"] == BATCH]
     if len(steps) > 1:
-        plain.append((f"step × {steps[-1].settings['lr'] / LR:g}{SHORTEST}", steps[-1], steps[0]))
+        plain.append((f"{_step(steps[-1])}{SHORTEST}", steps[-1], steps[0]))
     # A Metropolis filter needs the whole history: it stands beside steps that have it, too.
-    whole = runs.plain(batch=0)
-    plain += [("Metropolis filter, whole history", r, whole) for r in runs.of("neural-malats")]
+    for r in runs.of("neural-malats"):
+        label = ", ".join(filter(None, ["Metropolis filter", _step(r), "whole history"]))
+        plain.append((label, r, runs.plain(batch=0, lr=r.settings["lr"])))
     bonus: list[Pair] = [
         (", ".join(filter(None, [weight(r), _hot(r)])), r, runs.plain(beta=r.settings["beta"]))
         for r in runs.of("neural-fglmcts")
@@ -201,24 +205,49 @@ def _wider(found: Sequence[Beside]) -> str:
     That longer steps free some says less: they also move farther.
     """
     filtered = [b for b in found if b.changed.agent == "neural-malats"]
+    near = [b for b in filtered if not _step(b.changed)]
+    far = [b for b in filtered if _step(b.changed)]
     long = [b for b in found if b.label.endswith(SHORTEST)]
-    if not filtered:
-        return "not run."
-    word = "supported" if filtered[0].binds else "not supported"
-    if filtered[0].frees:
-        word = "contradicted"
-    told = (
-        f"{word} at the paper's step: a Metropolis filter, which takes that width away, binds "
-        f"{filtered[0].bound} of {filtered[0].seeds} seeds and frees {filtered[0].freed}."
+    told = []
+    if near:
+        told.append(
+            f"{_supported(near)} at the paper's step: a Metropolis filter, which takes that width "
+            f"away, binds {near[0].bound} of {near[0].seeds} seeds and frees {near[0].freed}."
+        )
+    if long and near:
+        told.append(
+            f"The longest step, beside the shortest, frees {long[0].freed} and binds "
+            f"{long[0].bound}."
+        )
+    frees = bool(long and long[0].frees)
+    if far:
+        told.append(_far(far, frees))
+    elif near and frees and not near[0].binds:
+        told.append("Long steps also move farther, and no filter was run with them.")
+    return " ".join(told) or "not run."
+
+
+def _far(found: Sequence[Beside], long_steps_free: bool) -> str:
+    """The filter at long steps: whether these free seeds by their width."""
+    times = enumeration([_step(b.changed).removeprefix("step × ") for b in found])
+    bound, freed = (
+        enumeration([str(getattr(b, name)) for b in found]) for name in ("bound", "freed")
     )
-    if not long:
-        return told
-    steps = (
-        f"The longest step, beside the shortest, frees {long[0].freed} and binds {long[0].bound}"
+    said = (
+        f"{capital(_supported(found))} at {times} times that step: the filter binds {bound} of "
+        f"{found[0].seeds} seeds and frees {freed}."
     )
-    moves = long[0].frees and not filtered[0].binds
-    open_ = " Long steps also move farther, and no filter was run with them." if moves else ""
-    return f"{told} {steps}.{open_}"
+    if not long_steps_free or any(b.binds for b in found):
+        return said
+    return f"{said} So long steps free seeds because they move farther, not by their width."
+
+
+def _supported(found: Sequence[Beside]) -> str:
+    """What the filter says of the conjecture that it would bind seeds."""
+    freed, bound = freed_and_bound(found)
+    if freed and not bound:
+        return "contradicted"
+    return "supported" if bound and not freed else "not supported"
 
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
@@ -253,12 +282,7 @@ def more(book: Book) -> list[str]:
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    """The share of stuck seeds; the regret of chains that did not diverge, and how many did."""
-    whole = r.final_regret[np.isfinite(r.final_regret)]
-    mean, median = mean_and_median(whole)
-    lost = len(r.seeds) - len(whole)
-    told = f"{number(mean)} ({number(median)})" + (f", {lost} diverged" if lost else "")
-    return [share_text(share_of(r, runs.bar)), told]
+    return [share_text(share_of(r, runs.bar)), regret_text(r)]
 
 
 QUESTION = Question(

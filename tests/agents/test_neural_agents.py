@@ -312,6 +312,22 @@ def test_chains_lead_and_what_is_common_is_kept_once() -> None:
     assert state.replay.filled.shape == ()
 
 
+def test_snapshots_of_many_chains_are_a_branch() -> None:
+    """As a choice between two values every step would read the whole history."""
+    policy = AGENTS["neural-svrglmcts"].build({"layers": "4", "updates": 12, "noise": 1.0})
+    spec = dataclasses.replace(SPEC, layout=Layout(chains=5))
+    lifted = for_lanes(policy, spec, policy.hints(spec).layout)
+    keys = jax.random.split(jax.random.key(0), 5)
+    state = lifted.reserve(lifted.init(keys, spec), 10)
+    context = jnp.ones((2, 5))
+    state = lifted.update(state, context, jnp.zeros(5, jnp.int32), jnp.arange(5.0))
+    state = lifted.draw(keys, state)
+    assert np.isfinite(state.chain.theta).all()
+    assert state.chain.age.value.shape == ()
+    # Twelve steps of ten after the round's own: two since the last one.
+    assert int(state.chain.age.value) == 2
+
+
 def test_step_sizes() -> None:
     """h = lr/t for Langevin kernels, lr/√(βt) for HMC and lr/√t for ULMC, t = observations + 1."""
     want = {

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from feelgood.core.settings import setting
+from feelgood.numerics.lanes import Unbatched
 from feelgood.released.released_names import register_kernel_agents
 from feelgood.samplers.blocks import Info, Noise, Tuning, split_uniforms, square
 from feelgood.samplers.lmc import langevin
@@ -42,7 +43,9 @@ class ReleasedSVRG(SVRGLMC):
 
     def init(self, theta: Theta, memo: Any) -> SVRGChain:
         """The first step makes a snapshot."""
-        return super().init(theta, memo)._replace(age=jnp.asarray(self.snapshot, jnp.int32))
+        return (
+            super().init(theta, memo)._replace(age=Unbatched(jnp.asarray(self.snapshot, jnp.int32)))
+        )
 
     def refresh(self, chain: SVRGChain, target: Target, tuning: Tuning) -> SVRGChain:
         return chain if self.snapshots == "running" else super().refresh(chain, target, tuning)
@@ -59,7 +62,7 @@ class ReleasedSVRG(SVRGLMC):
         lost = jnp.where(jnp.isfinite(square(chain.snapshot)), 0.0, jnp.nan)
         slope = chain.snapshot_gradient + mean + lost
         theta = langevin(chain.theta, slope, noise.normal, tuning)
-        return chain._replace(theta=theta, age=chain.age + 1), Info()
+        return chain._replace(theta=theta, age=Unbatched(chain.age.value + 1)), Info()
 
 
 register_kernel_agents(ReleasedSVRG, svrglmcts="")

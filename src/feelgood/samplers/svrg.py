@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Int
 
 from feelgood.core.settings import setting
+from feelgood.numerics.lanes import Unbatched
 from feelgood.samplers.blocks import Info, Kernel, Noise, Tuning, register_kernel, split_uniforms
 from feelgood.samplers.lmc import langevin
 from feelgood.targets.sums import Theta
@@ -19,7 +19,8 @@ class SVRGChain(NamedTuple):
     theta: Theta
     snapshot: Theta
     snapshot_gradient: Theta
-    age: Int[Array, ""]
+    #: Steps since then. The same in all chains, so that a new snapshot is a branch.
+    age: Unbatched
     memo: Any
 
 
@@ -56,7 +57,7 @@ class SVRGLMC(Kernel):
             theta=theta,
             snapshot=theta,
             snapshot_gradient=jnp.zeros_like(theta),
-            age=jnp.zeros((), jnp.int32),
+            age=Unbatched(jnp.zeros((), jnp.int32)),
             memo=memo,
         )
 
@@ -76,11 +77,13 @@ class SVRGLMC(Kernel):
             chain.theta, chain.memo, target_uniforms, nothing, estimate
         )
         theta = langevin(chain.theta, gradient, noise.normal, tuning)
-        return chain._replace(theta=theta, age=chain.age + 1, memo=memo), Info()
+        older = Unbatched(chain.age.value + 1)
+        return chain._replace(theta=theta, age=older, memo=memo), Info()
 
     def renewed(self, chain: SVRGChain, target: Target) -> SVRGChain:
         """With a new snapshot, if it is time to."""
-        return lax.cond(chain.age >= self.snapshot, lambda c: _renew(c, target), lambda c: c, chain)
+        due = chain.age.value >= self.snapshot
+        return lax.cond(due, lambda c: _renew(c, target), lambda c: c, chain)
 
 
 def _renew(chain: SVRGChain, target: Target) -> SVRGChain:
@@ -88,5 +91,5 @@ def _renew(chain: SVRGChain, target: Target) -> SVRGChain:
     return chain._replace(
         snapshot=chain.theta,
         snapshot_gradient=target.data_gradient(chain.theta),
-        age=jnp.zeros((), jnp.int32),
+        age=Unbatched(jnp.zeros((), jnp.int32)),
     )
