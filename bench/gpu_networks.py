@@ -109,6 +109,7 @@ class Steps:
                 slope = energy.data_term(batch, theta)[1] + 2.0 * theta
                 return theta - 1e-6 * slope + 1e-4 * normal
 
+            theta, normal = self.network.widened(theta), self.network.widened(normal)
             return lax.fori_loop(0, self.steps, one, theta, unroll=5)
 
         return jax.jit(jax.vmap(chain)).lower(*self.args)

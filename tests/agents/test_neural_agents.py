@@ -25,6 +25,7 @@ from feelgood.engine.lifting import for_lanes
 from feelgood.paper.network_presets import NETWORK_PRESETS
 from feelgood.samplers.lmc import LMC
 from feelgood.samplers.mala import MALA
+from feelgood.targets import networks
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood
 from feelgood.targets.network_energy import Memory, NetworkEnergy, NetworkTarget
 from feelgood.targets.networks import Network
@@ -161,6 +162,46 @@ def test_lambda_0_is_the_plain_agent_bit_for_bit(without: str, with_bonus: str) 
     np.testing.assert_array_equal(a.curve, b.curve)
     np.testing.assert_array_equal(a.arm_counts, b.arm_counts)
     assert not np.array_equal(a.curve, c.curve)
+
+
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    slow_but(
+        [("neural-fglmcts", 8)],
+        [
+            ("neural-fglmcts", 8),
+            ("neural-malats", 0),
+            ("neural-hmcts", 0),
+            ("neural-svrglmcts", 0),
+            ("neural-eps-greedy", 8),
+            ("neural-ensemble", 8),
+        ],
+    ),
+)
+def test_a_wide_network_learns_as_a_narrow_one(
+    name: str, batch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same numbers from the same noise, but for rounding; and a state of the same form."""
+    spec = Spec(arms=2, dim=260)
+    own = {} if "svrg" in name else {"batch": batch}
+    policy = AGENTS[name].build({"layers": "3-2", "updates": 4, "lr": 1e-3, **own})
+
+    def learned() -> list[np.ndarray]:
+        state = policy.init(jax.random.key(0), spec)
+        for t in range(3):
+            x = jnp.asarray(np.random.default_rng(t).normal(size=260), jnp.float32)
+            state = policy.update(state, x, jnp.asarray(t % 2), jnp.asarray(1.0 * t))
+        state = jax.jit(lambda s: policy.draw(jax.random.key(1), s))(state)
+        parts = [
+            getattr(state, part) for part in ("chain", "info", "theta") if hasattr(state, part)
+        ]
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(parts)]
+
+    assert Network(spec=spec, layers=(3, 2)).wide
+    wide = learned()
+    monkeypatch.setattr(networks, "MANY_INPUTS", 10**6)
+    for got, want in zip(wide, learned(), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_a_weightless_bonus_has_the_same_energy() -> None:

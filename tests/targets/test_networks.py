@@ -1,6 +1,8 @@
 """The network: its block first layer, its gradients, and what the agents take from them."""
 
 import math
+import re
+from collections import Counter
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +11,7 @@ import pytest
 from grids import slow_but
 
 from feelgood import FeelgoodError, Spec
+from feelgood.targets import networks
 from feelgood.targets.networks import Network, parse_layers
 
 SPECS = {
@@ -158,3 +161,75 @@ def test_layers_are_read_and_refused() -> None:
     assert parse_layers("100-50-25") == (100, 50, 25)
     with pytest.raises(FeelgoodError, match="make no network"):
         Network(spec=SPECS["disjoint"], layers=())
+
+
+# ---- many inputs ----------------------------------------------------------------------------
+
+
+def test_what_is_wide() -> None:
+    """Many inputs, and little besides: narrow ones and contexts per arm keep their form."""
+    wide = Network(spec=Spec(arms=3, dim=300), layers=(8, 5))
+    assert wide.wide
+    assert not Network(spec=Spec(arms=3, dim=networks.MANY_INPUTS - 1), layers=(8, 5)).wide
+    assert not Network(spec=Spec(arms=3, dim=300, shared=True), layers=(8, 5)).wide
+    assert not Network(spec=Spec(arms=3, dim=300), layers=(8, 500, 5)).wide
+    assert wide.room % (networks.ROWS * wide.columns) == 0
+    assert 0 <= wide.room - wide.parameters < networks.ROWS * wide.columns
+    theta = jnp.arange(1.0 * wide.parameters)
+    np.testing.assert_array_equal(wide.join(wide.split(theta)), theta)
+    np.testing.assert_array_equal(wide.join(wide.split(wide.widened(theta))), theta)
+
+
+@pytest.mark.parametrize("widths", slow_but(["6-4"], ["5", "6-4", "4-3-5"]))
+def test_a_wide_network_is_the_narrow_one(widths: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores, gradients, factors; of vectors with zeros behind and without."""
+    network = Network(spec=Spec(arms=3, dim=300), layers=parse_layers(widths))
+    rng = np.random.default_rng(5)
+    theta = 3.0 * network.init(jax.random.key(5))
+    contexts = jnp.asarray(rng.normal(size=(9, 300)), jnp.float32)
+    slopes = jnp.asarray(rng.normal(size=(9, 3)), jnp.float32)
+    onehot = jax.nn.one_hot(jnp.arange(9) % 3, 3)
+
+    def everything(theta: jax.Array) -> list[jax.Array]:
+        rows, weights = jax.vmap(network.row)(contexts), network.split(theta)
+        scores, tape = network.forward(weights, rows)
+        played, short = network.forward(weights, rows, onehot)
+        found, factors = network.factors(theta, contexts[0])
+        gradients = [
+            network.backward(weights, tape, slopes),
+            network.backward(weights, short, slopes[:, :1]),
+            network.squared_gradient(factors, onehot[1]),
+        ]
+        cut = [gradient[: network.parameters] for gradient in gradients]
+        return [scores, played, found, network.squared_norms(factors, jnp.abs(theta)), *cut]
+
+    assert network.wide
+    wide, padded = (jax.jit(everything)(v) for v in (theta, network.widened(theta)))
+    weights, rows = network.split(theta), jax.vmap(network.row)(contexts)
+    whole = network.backward(weights, network.forward(weights, rows)[1], slopes)
+    np.testing.assert_array_equal(whole[network.parameters :], 0.0)
+    monkeypatch.setattr(networks, "MANY_INPUTS", 10**6)
+    assert not network.wide
+    for old, *new in zip(everything(theta), wide, padded, strict=True):
+        for got in new:
+            np.testing.assert_allclose(got, old, rtol=1e-5, atol=1e-5 * np.abs(old).max())
+
+
+def test_steps_of_a_wide_network_copy_nothing() -> None:
+    """Of all that is as large as W₁, only the gradient is written."""
+    network = Network(spec=Spec(arms=3, dim=300), layers=(8, 5))
+    rows, theta = jnp.zeros((9, network.width)), jnp.zeros(network.room)
+
+    def gradient(theta: jax.Array) -> jax.Array:
+        weights = network.split(theta)
+        return network.backward(weights, network.forward(weights, rows)[1], jnp.ones((9, 3)))
+
+    used = jax.jit(gradient).lower(theta).as_text().split("\n")
+    large = Counter(
+        name
+        for line in used
+        for name, size in re.findall(r"stablehlo\.(\w+).*-> tensor<([\dx]+)xf32>$", line)
+        if math.prod(map(int, size.split("x"))) >= 300 * network.columns
+    )
+    del large["reshape"]  # of what lies in order, which costs nothing
+    assert large == {"dot_general": 1, "dynamic_update_slice": 1}

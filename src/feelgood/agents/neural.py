@@ -185,6 +185,7 @@ class TrainedAgent(NeuralPolicy):
         batches = self.batches(key, replay, self.updates)
         size = self.batch if self.batch else jnp.maximum(replay.filled, 1)
         decay = self.weight_decay(state) / (replay.filled + 1.0)
+        network = energy.network
 
         def step(i: Int[Array, ""], theta: Array) -> Array:
             if batches is None:
@@ -194,7 +195,9 @@ class TrainedAgent(NeuralPolicy):
                 _, gradient = energy.data_term(batch, theta)
             return theta - self.lr * (gradient / size + decay * theta)
 
-        theta = lax.fori_loop(0, self.updates, step, state.theta, unroll=state.spec.layout.unroll)
+        theta = network.widened(state.theta)
+        theta = lax.fori_loop(0, self.updates, step, theta, unroll=state.spec.layout.unroll)
+        theta = theta[: network.parameters]
         moved = TrainedState(replay, theta, state.extra, state.spec)
         return TrainedState(replay, theta, self.retrained(moved), state.spec)
 

@@ -124,7 +124,8 @@ class MembersPolicy(TrainedPolicy):
         weights, onehot = network.split(theta), lanes.one_hot(batch.arms, spec.arms).T
         scores, tape = network.forward(weights, batch.contexts, onehot)
         slope = loss_slope(likelihood, scores[:, 0] + offset, batch.rewards)
-        return network.backward(weights, tape, (weight * slope * batch.counts)[:, None])
+        slopes = (weight * slope * batch.counts)[:, None]
+        return network.backward(weights, tape, slopes)[: len(theta)]
 
     def learn(self, key: AnyKey, state: TrainedState) -> TrainedState:
         """All steps of one learning, of all members."""

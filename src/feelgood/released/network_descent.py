@@ -106,7 +106,7 @@ class Descent(TrainedAgent):
             slopes = slopes - (pull if winner is None else pull * winner.T)
             if self.stop_sees_bonus:
                 value = value - jnp.sum(share * bonus.phi(best))
-        return value, network.backward(weights, tape, slopes)
+        return value, network.backward(weights, tape, slopes)[: len(theta)]
 
 
 class ReleasedNeuralTS(Descent, NeuralTS):

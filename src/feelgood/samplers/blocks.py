@@ -321,6 +321,7 @@ def _transitions(
     normals = lanes.for_chains(normals, lane_shape)
     if uniforms is not None:
         uniforms = lanes.for_chains(uniforms, lane_shape)
+    chain = target.widened(chain)
     chain = chain._replace(memo=target.begin(chain.memo, chain.theta))
     chain = _warmed_up(kernel, chain, target, tuning)
 
@@ -331,7 +332,7 @@ def _transitions(
             uniform = jnp.zeros((0, *lane_shape))
         else:
             uniform = lax.dynamic_slice_in_dim(uniforms, i * draws, draws)
-        noise = Noise(normal=normal.reshape(shape), uniform=uniform)
+        noise = Noise(normal=target.widened(normal.reshape(shape)), uniform=uniform)
         chain, info = kernel.step(noise, chain, target.at(i), tuning)
         if not kernel.adjusted:
             return chain, acceptance, divergences
@@ -341,7 +342,7 @@ def _transitions(
     chain, acceptance, divergences = lax.fori_loop(
         0, moves, one, (chain, zeros, zeros), unroll=unroll
     )
-    chain = chain._replace(memo=target.end(chain.memo))
+    chain = target.narrowed(chain._replace(memo=target.end(chain.memo)))
     gradients = 1.0 * kernel.warmup + moves * kernel.gradients_per_step
     return chain, RoundInfo(
         acceptance=acceptance / moves if kernel.adjusted else zeros + 1.0,

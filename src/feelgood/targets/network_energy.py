@@ -8,9 +8,11 @@ the maximum over **all** arms of each context in the batch. The same forward pas
 the played arm.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -58,7 +60,8 @@ class NetworkEnergy(eqx.Module):
             reward, gain = self._bonus(batch, best)
             value = value - reward
             slopes = onehot * slopes - winner.T * gain[:, None]
-        return jnp.sum(value * batch.counts), self.network.backward(weights, tape, slopes)
+        gradient = self.network.backward(weights, tape, slopes)[: len(theta)]
+        return jnp.sum(value * batch.counts), gradient
 
     def _as_programs(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
         """The same as programs of an accelerator."""
@@ -112,6 +115,16 @@ class NetworkTarget(Target):
     batches: Batch | None = None
     size: int = eqx.field(static=True, default=0)
     frozen: None = None
+
+    def widened(self, vectors: Any) -> Any:
+        return self._each(vectors, self.energy.network.parameters, self.energy.network.widened)
+
+    def narrowed(self, vectors: Any) -> Any:
+        network = self.energy.network
+        return self._each(vectors, network.room, lambda x: x[: network.parameters])
+
+    def _each(self, vectors: Any, length: int, change: Callable[[Array], Array]) -> Any:
+        return jax.tree.map(lambda x: change(x) if x.shape[:1] == (length,) else x, vectors)
 
     def at(self, step: Int[Array, ""]) -> "NetworkTarget":
         if self.batches is None:

@@ -6,6 +6,12 @@ matrix product with all blocks side by side serves all arms. Where each arm show
 its own, there is a single block. Hidden layers have biases, the output has none.
 
 All parameters of a network are one flat vector, so that samplers need not know what they move.
+
+A first layer of many inputs is most of that vector, and copies of it take as long as products with
+it. A *wide* network is therefore moved in a form without any: zeros behind the vector make it a
+matrix with the columns of W₁, whose last rows hold all other parameters. Contexts have zeros there,
+so the product with the whole matrix is that with W₁, and the gradient has the form of the vector.
+
 Everything here is written for one chain; the engine lifts it over chains with `vmap`.
 """
 
@@ -29,6 +35,10 @@ Activation = Literal["relu", "leaky"]
 LEAK = 0.01
 #: Sums of up to so many terms are fused into what uses them.
 FUSED_TERMS = 64
+#: A network is wide with so many inputs, if its first layer has so many times the other parameters.
+MANY_INPUTS, MOST = 256, 8
+#: The matrix of a wide network has a multiple of so many rows, for products cut into tiles.
+ROWS = 32
 #: How layer widths are written in a setting, and in words.
 WIDTHS = (r"[1-9]\d{0,5}(-[1-9]\d{0,5}){0,15}", "widths of hidden layers such as 100 or 100-50-25")
 
@@ -44,7 +54,10 @@ def parse_layers(text: str) -> tuple[int, ...]:
 
 
 class Weights(NamedTuple):
-    """The flat vector, cut into layers: W₁ with all blocks side by side, the others, the output."""
+    """The flat vector, cut into layers: W₁ with all blocks side by side, the others, the output.
+
+    In a wide network the whole vector stands for W₁, with the other parameters below it.
+    """
 
     first: Float[Array, "dim columns"]
     dense: tuple[Float[Array, "inputs outputs"], ...]
@@ -109,19 +122,43 @@ class Network(eqx.Module):
         """Length of the flat vector."""
         return sum(math.prod(shape) for shape in self.shapes)
 
+    @property
+    def wide(self) -> bool:
+        """Whether the first layer has so many inputs that it is not copied."""
+        first, *others = (math.prod(shape) for shape in self.shapes)
+        most = not self.spec.shared and first >= MOST * sum(others)
+        return most and self.spec.dim >= MANY_INPUTS
+
+    @property
+    def columns(self) -> int:
+        """Of W₁."""
+        return self.spec.blocks * self.layers[0]
+
+    @property
+    def room(self) -> int:
+        """Length of the vector in the form in which it is moved."""
+        return self.width * self.columns if self.wide else self.parameters
+
+    def widened(self, vector: Float[Array, " short ..."]) -> Float[Array, " room ..."]:
+        """A vector, or what has its leading axis, in the form in which it is moved."""
+        extra = self.room - len(vector)
+        return jnp.pad(vector, [(0, extra)] + [(0, 0)] * (vector.ndim - 1)) if extra else vector
+
     def split(self, theta: Float[Array, " parameters"]) -> Weights:
-        """The vector as layers."""
+        """The vector as layers, in either form."""
         ends = list(itertools.accumulate(math.prod(shape) for shape in self.shapes))
-        parts = [
+        first, *parts = [
             theta[end - math.prod(shape) : end].reshape(shape)
             for end, shape in zip(ends, self.shapes, strict=True)
         ]
-        depth = len(self.layers)
-        return Weights(parts[0], tuple(parts[1:depth]), tuple(parts[depth:-1]), parts[-1])
+        if self.wide:
+            first = self.widened(theta).reshape(self.width, self.columns)
+        depth = len(self.layers) - 1
+        return Weights(first, tuple(parts[:depth]), tuple(parts[depth:-1]), parts[-1])
 
     def join(self, weights: Weights) -> Float[Array, " parameters"]:
         """The layers as a vector."""
-        parts = (weights.first, *weights.dense, *weights.biases, weights.output)
+        parts = (weights.first[: self.spec.dim], *weights.dense, *weights.biases, weights.output)
         return jnp.concatenate([part.reshape(-1) for part in parts])
 
     def init(self, key: AnyKey) -> Float[Array, " parameters"]:
@@ -150,7 +187,9 @@ class Network(eqx.Module):
         return jnp.where(after > 0, 1.0, 0.0 if self.activation == "relu" else LEAK)
 
     def _first(self, weights: Weights) -> Float[Array, "width columns"]:
-        """W₁ with the bias below it, for rows that end with a 1 and zeros."""
+        """W₁ with the bias below it, for rows that end with a 1 and zeros; a wide one as it is."""
+        if self.wide:
+            return weights.first
         bias = jnp.tile(weights.biases[0], self.spec.blocks)[None]
         padding = jnp.zeros((self.width - self.spec.dim - 1, bias.shape[1]))
         return jnp.concatenate([weights.first, bias, padding])
@@ -174,6 +213,8 @@ class Network(eqx.Module):
             before = before.reshape(count, spec.arms, self.layers[0])
             if played is not None:
                 before = jnp.sum(before * played[:, :, None], axis=1, keepdims=True)
+        if self.wide:
+            before = before + weights.biases[0]
         hidden = [self.activate(before)]
         for dense, bias in zip(weights.dense, weights.biases[1:], strict=True):
             arms, width = hidden[-1].shape[1:]
@@ -185,7 +226,7 @@ class Network(eqx.Module):
     def backward(
         self, weights: Weights, tape: Tape, slopes: Float[Array, "rows arms"]
     ) -> Float[Array, " parameters"]:
-        """Σ over rows and arms of slope · ∇f.
+        """Σ over rows and arms of slope · ∇f; of a wide network, with zeros behind.
 
         A rectified layer is homogeneous, φ(z) = φ'(z) z. With E = slope · φ' of the last hidden
         layer and G = inputsᵀE its product with that layer's inputs, ∂/∂W is G times the output
@@ -206,7 +247,7 @@ class Network(eqx.Module):
             dense.append(gradient)
             biases.append(bias)
         shallow = len(self.layers) == 1
-        first = last if shallow else deltas[0]
+        first = back = last if shallow else deltas[0]
         if not self.spec.shared and tape.played is not None:
             first = first * tape.played[:, :, None]
         inputs = tape.inputs.reshape(-1, self.width)
@@ -216,6 +257,14 @@ class Network(eqx.Module):
             system = self._first(weights).reshape(gradient.shape)
             output = _alone(jnp.sum(system * gradient, axis=(0, 1)), gradient[:, :, 0].size)
             gradient = gradient * weights.output
+        if self.wide:
+            bias = _alone(jnp.sum(back, axis=(0, 1)), back[:, :, 0].size)
+            if shallow:
+                output, bias = output + weights.biases[0] * bias, bias * weights.output
+            parts = (*dense[::-1], bias, *biases[::-1], output)
+            others = jnp.concatenate([part.reshape(-1) for part in parts])
+            start = self.spec.dim * self.columns
+            return lax.dynamic_update_slice(gradient.reshape(-1), others, (start,))
         bias = _alone(jnp.sum(gradient[self.spec.dim], axis=0), self.spec.blocks)
         return self.join(
             Weights(
@@ -241,12 +290,19 @@ class Network(eqx.Module):
 
     @property
     def width(self) -> int:
-        """Length of a row: the context, a 1 that carries the bias, zeros to a multiple of 4."""
+        """Length of a row: the context, a 1 that carries the bias, zeros to a multiple of 4.
+
+        In a wide network there is no 1, and as many zeros as the matrix has rows below W₁.
+        """
+        if self.wide:
+            return -(-self.parameters // (ROWS * self.columns)) * ROWS
         return -(-(self.spec.dim + 1) // 4) * 4
 
     def row(self, context: Float[Array, "..."]) -> Float[Array, "... width"]:
         """A context as an agent sees it, as a row that the network takes."""
         features = context.T
+        if self.wide:
+            return jnp.pad(features, (0, self.width - self.spec.dim))
         one = jnp.ones((*features.shape[:-1], 1))
         padding = jnp.zeros((*features.shape[:-1], self.width - self.spec.dim - 1))
         return jnp.concatenate([features, one, padding], axis=-1)
@@ -286,7 +342,7 @@ class Network(eqx.Module):
         weights = self.split(scales)
         inputs = [part**2 for part in factors.inputs]
         deltas = [part**2 for part in factors.deltas]
-        first = weights.first.reshape(self.spec.dim, self.spec.blocks, -1)
+        first = weights.first[: self.spec.dim].reshape(self.spec.dim, self.spec.blocks, -1)
         blocks = jnp.broadcast_to(first, (self.spec.dim, self.spec.arms, first.shape[-1]))
         total = jnp.einsum("ad,dah,ah->a", inputs[0], blocks, deltas[0])
         for dense, before, delta in zip(weights.dense, inputs[1:], deltas[1:], strict=True):

@@ -65,6 +65,14 @@ class Target(eqx.Module):
         """
         return steps(self, chain, *arguments)
 
+    def widened(self, vectors: Any) -> Any:
+        """A chain, or noise, in the form in which the steps of a round move it."""
+        return vectors
+
+    def narrowed(self, vectors: Any) -> Any:
+        """The same in the form that is kept."""
+        return vectors
+
     def begin(self, memo: Any, theta: Theta) -> Any:
         """A round begins at `theta`."""
         del theta
