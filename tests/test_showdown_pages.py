@@ -139,6 +139,12 @@ def test_the_readme_counts_what_agrees() -> None:
     count, agree, differ, unsure = told.groups()
     assert f"Of {count} published numbers {agree} agree, " in page
     assert f", {differ} differ, {unsure} are too uncertain to tell" in page
+    told = re.search(
+        r"After Holm's correction (\d+) agree or are explained by the released code, and (\d+)",
+        findings(),
+    )
+    assert told is not None
+    assert f"{told[1]} agree or are explained, and {told[2]} differ." in page
 
 
 def test_other_pages_have_the_numbers_of_the_pairs() -> None:
