@@ -219,12 +219,15 @@ def share_sentence(found: Sequence[PublishedComparison]) -> str:
         _V.AGREES: "agree",
         _V.EXPLAINED: "are explained by the released code",
         _V.DIFFERS: "differ",
+    }
+    rest = {
         _V.UNCERTAIN: "are too uncertain to tell",
         _V.CANNOT: "cannot be run",
         _V.NOT_RUN: "are not run yet",
     }
-    parts = [f"{tally[v]} {said}" for v, said in words.items() if tally[v] or v is _V.CANNOT]
-    return f"Of {len(found)} published numbers {', '.join(parts)}."
+    settled = ", ".join(f"{tally[v]} {said}" for v, said in words.items() if tally[v])
+    open_ = [f"{tally[v]} {said}" for v, said in rest.items() if tally[v] or v is _V.CANNOT]
+    return f"Of {len(found)} published numbers {settled or 'none is settled'}. {', '.join(open_)}."
 
 
 def _headline(shelf: Shelf) -> str:

@@ -9,8 +9,9 @@ from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import bootstrap
 from showdown import world_figures
 from showdown.book import Book, grid, items, section
-from showdown.effects import enumeration, estimate
+from showdown.effects import enumeration, estimate, number
 from showdown.world_runs import regrets_by_seed, shares, single, stuck
+from showdown.yardsticks import key_of
 
 STUDIES, PAGE = ("worlds-samplers", "worlds-chains"), "worlds-samplers.md"
 TITLE = "Which samplers keep the promise?"
@@ -122,7 +123,7 @@ def page(book: Book) -> str:
         f"{one.rounds} rounds, {len(one.seeds)} seeds. The bonus has λ_s = 1/√s, and all agents "
         "are told noise and prior. Its law has two far modes, one per arm. A sampler keeps the "
         "promise of the bonus if it plays both arms as often as `exact-fgts`, which draws from "
-        "the law itself."
+        f"the law itself.{_chance(book, found)}"
     )
     columns = (
         "*Locked* seeds play the worse arm mostly; *one arm*: a single arm in the second half. "
@@ -151,6 +152,17 @@ def page(book: Book) -> str:
     told = enumeration([f"`{name}`" for name in STUDIES])
     foot = f"Studies: {told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
     return "\n\n".join([*parts, foot]) + "\n"
+
+
+def _chance(book: Book, found: Sequence[Sampler]) -> str:
+    """What chance and the better arm lose in both worlds."""
+    law = next(s.exact for s in found if s.exact)
+    lost = [
+        f"{number(own.uniform)} in the {'bad world' if world == 'bad' else world}"
+        for world in WORLDS
+        if world in law and (own := book.yardsticks.get(key_of(law[world]))) is not None
+    ]
+    return f" Chance loses {enumeration(lost)}, the better arm nothing." if lost else ""
 
 
 def _said(found: Sequence[Sampler]) -> list[str]:

@@ -46,7 +46,7 @@ def test_published_numbers_are_counted_with_their_reasons() -> None:
     assert told.fitted == 1, "LMCTS rests on a temperature"
     text = published.agreement(book)
     assert "545 numbers, 479 without repeated publications" in text
-    said = "1 agree, 1 are explained by the released code, 2 differ, 0 cannot be run, 475 are not"
+    said = "1 agree, 1 are explained by the released code, 2 differ. 0 cannot be run, 475 are not"
     assert said in text
     assert "| `main` | 1 | 1 | 2 | 69 |" in text
     assert "After Holm's correction for their number 2 agree or are explained, and 2" in text
