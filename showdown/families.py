@@ -90,9 +90,9 @@ class Family:
 
 
 def counts_table(families: Sequence[Family]) -> str:
-    """How often something helps and hurts, family by family."""
+    """How often something helps and hurts, family by family; those without a pair have no row."""
     rows = []
-    for family in families:
+    for family in (f for f in families if f.members):
         change = pooled(family.effects)
         rows.append(
             [
@@ -100,7 +100,7 @@ def counts_table(families: Sequence[Family]) -> str:
                 str(family.tested),
                 _three(family.counts(Word.HELPS)),
                 _three(family.counts(Word.HURTS)),
-                str(len(family.members) - family.tested) if family.members else "–",
+                str(len(family.members) - family.tested),
                 percent(change) if change else "–",
             ]
         )

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 
 from showdown.book import Book, grid, items, section
-from showdown.places import Place, by_testbed
+from showdown.pairing import DATA
+from showdown.places import Place, by_testbed, places
 from showdown.question import all_questions, claim_verdicts
 from showdown.questions import posterior, temperature
-from showdown.wording import enumeration, estimate, number
+from showdown.wording import enumeration, estimate, number, testbeds_text
+from showdown.yardsticks import dagger, key_of
 
 INTRODUCTION = """# Results
 
@@ -28,6 +30,8 @@ SITUATIONS = (
 )
 #: More agents than this are not named.
 NAMED = 4
+#: So many agents with a network the paper has.
+NETWORKS = 8
 
 
 def page(book: Book, others: Sequence[tuple[str, str]] = ()) -> str:
@@ -59,20 +63,33 @@ def _temperature(book: Book) -> str:
 def what_to_use(book: Book) -> str:
     """From the ranking of tuned agents: who may be the best where."""
     found = by_testbed(book, "ranking")
-    rows = [
-        _situation(title, [found[t] for t in testbeds if t in found], testbeds)
-        for title, testbeds in SITUATIONS
-    ]
-    rows.append(["Tables and pictures, with networks", "not enough seeds yet", "", ""])
-    header = ("you have", "use", "its regret", "`lints`")
+    rows = []
+    for title, testbeds in SITUATIONS:
+        own = [found[t] for t in testbeds if t in found]
+        rows.append([*_situation(book, title, own, testbeds), _chance(book, own)])
+    networks = _networks(book)
+    where = f" ({testbeds_text(list(networks))}, the paper's settings)" if networks else ""
+    own = list(networks.values())
+    told = _situation(book, f"Tables and pictures, with networks{where}", own, list(networks))
+    rows.append([*told, _chance(book, own)])
+    header = ("you have", "use", "its regret", "`lints`", "chance")
     said = (
         "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, with "
-        "the lowest mean first. Plain `lints` stands beside them."
+        "the lowest mean first. Plain `lints` and arms by chance stand beside them. Networks were "
+        "not tuned. † does not beat the best fixed arm."
     )
     return f"{said}\n\n{grid(header, rows, numbers=2)}"
 
 
-def _situation(title: str, found: Sequence[Sequence[Place]], testbeds: Sequence[str]) -> list[str]:
+def _networks(book: Book) -> dict[str, list[Place]]:
+    """The paper's networks on data sets on which all of them were run, not tuned."""
+    found = {name: places(book.shelf.of(f"data-{name}")) for name in DATA}
+    return {name: own for name, own in found.items() if len(own) >= NETWORKS}
+
+
+def _situation(
+    book: Book, title: str, found: Sequence[Sequence[Place]], testbeds: Sequence[str]
+) -> list[str]:
     """One row: agents that may be the best on all of these testbeds."""
     if not found:
         return [title, "not enough seeds yet", "", ""]
@@ -86,17 +103,25 @@ def _situation(title: str, found: Sequence[Sequence[Place]], testbeds: Sequence[
     if not best:
         best = [next(p.result.agent for p in own if p.may_be_best) for own in found]
         named = [f"`{a}` ({t})" for a, t in zip(best, testbeds, strict=False)]
-        return [title, enumeration(list(dict.fromkeys(named))), *_numbers(best, found)]
+        return [title, enumeration(list(dict.fromkeys(named))), *_numbers(book, best, found)]
     named = [f"`{a}`" for a in best[:NAMED]]
     more = [f"{len(best) - NAMED} more"] if len(best) > NAMED else []
-    return [title, enumeration([*named, *more]), *_numbers([best[0]] * len(found), found)]
+    return [title, enumeration([*named, *more]), *_numbers(book, [best[0]] * len(found), found)]
 
 
-def _numbers(agents: Sequence[str], found: Sequence[Sequence[Place]]) -> list[str]:
+def _numbers(book: Book, agents: Sequence[str], found: Sequence[Sequence[Place]]) -> list[str]:
     """Mean regrets with intervals on each testbed, and those of `lints`."""
     own, plain = [], []
-    for agent, places in zip(agents, found, strict=True):
-        by_name = {p.result.agent: p for p in places}
-        own.append(estimate(by_name[agent].mean))
+    for agent, here in zip(agents, found, strict=True):
+        by_name = {p.result.agent: p for p in here}
+        mark = dagger(by_name[agent].result, book.yardsticks)
+        own.append(f"{estimate(by_name[agent].mean)}{mark}")
         plain.append(number(by_name["lints"].mean.value) if "lints" in by_name else "–")
     return ["; ".join(own), "; ".join(plain)]
+
+
+def _chance(book: Book, found: Sequence[Sequence[Place]]) -> str:
+    """What arms by chance lose on each testbed."""
+    keys = [key_of(own[0].result) for own in found]
+    lost = [number(book.yardsticks[key].uniform) if key in book.yardsticks else "–" for key in keys]
+    return "; ".join(lost)

@@ -12,8 +12,7 @@ from feelgood.stats.intervals import Estimate, bca
 from feelgood.stats.ranks import Ranking, rank_across
 from showdown import yardsticks
 from showdown.book import Book, grid
-from showdown.effects import FEWEST_SEEDS, Effect, effect
-from showdown.wording import number
+from showdown.effects import FEWEST_SEEDS, Effect, effect, regret_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,17 +90,14 @@ def matrix(book: Book, found: dict[str, list[Place]], ranking: Ranking | None) -
 
 
 def _cell(book: Book, place: Place) -> str:
-    """The mean; bold for one that may be the best, a dagger for one that a fixed arm beats."""
-    own = book.yardsticks.get(yardsticks.key_of(place.result))
-    mark = "†" if own is not None and place.mean.value >= own.fixed else ""
-    diverged = len(place.result.seeds) - place.mean.count
-    text = number(place.mean.value) + mark + (f" ({diverged} diverged)" if diverged else "")
+    """Mean and median; bold for one that may be the best, a dagger where a fixed arm beats it."""
+    text = regret_text(place.result, yardsticks.dagger(place.result, book.yardsticks))
     return f"**{text}**" if place.may_be_best else text
 
 
 READING = (
-    "Mean final regrets. **Bold**: the agent may be the best of its testbed. † The best fixed arm "
-    "has no higher regret. An agent leaves the set of possible bests if another one has a lower "
-    "mean with p ≤ 0.05/(k − 1) in a paired t-test, with k agents. *Mean rank* averages the ranks "
-    "on all testbeds, seed by seed."
+    "Mean final regrets, with medians in brackets. **Bold**: the agent may be the best of its "
+    "testbed. † The best fixed arm has no higher regret. An agent leaves the set of possible bests "
+    "if another one has a lower mean with p ≤ 0.05/(k − 1) in a paired t-test, with k agents. "
+    "*Mean rank* averages the ranks on all testbeds, seed by seed."
 )

@@ -31,6 +31,7 @@ from feelgood.report.published_tables import to_csv
 from feelgood.stats.false_discovery import benjamini_hochberg
 from feelgood.stats.holm import holm
 from showdown.book import Book, grid, items, section
+from showdown.effects import FEWEST_SEEDS
 from showdown.shelf import Shelf
 from showdown.shelf import without_bonus as grammar_name
 
@@ -53,6 +54,8 @@ FITTED: tuple[Mapping[str, Any], ...] = (
     {"what": "one outer arm and its rewards on the wheel", "testbed": "wheel-*"},
 )
 FAMILIES = ("linear", "logistic", "wheel")
+#: Where fewer seeds are all that there can be; the pages say so.
+FEW_ALLOWED = ("cifar10",)
 #: What stands where nothing is listed.
 _NONE = "None."
 #: More rows than this are counted, not listed.
@@ -66,19 +69,30 @@ _V = PublishedVerdict
 @functools.lru_cache(maxsize=4)
 def comparisons(shelf: Shelf) -> tuple[PublishedComparison, ...]:
     """One for each of the published numbers, in the paper's order."""
-    return tuple(_both(shelf, i, published) for i, published in enumerate(all_published()))
+    return tuple(both_readings(shelf, i, one) for i, one in enumerate(all_published()))
 
 
-def _both(shelf: Shelf, i: int, published: Published) -> PublishedComparison:
+def both_readings(shelf: Shelf, i: int, published: Published) -> PublishedComparison:
     """The paper's text and the released code beside one number."""
     row, code = to_row(published), to_row(published, RELEASED)
     ours, theirs = shelf.by_number.get(i), shelf.by_released_number.get(i)
     if theirs is None and ours is not None:
         code, theirs = _without_bonus(shelf, code, ours)
     return with_released(
-        compare_row(row, _absent(row) if ours is None else ours),
-        compare_row(code, _absent(code) if theirs is None else theirs),
+        _enough(compare_row(row, _absent(row) if ours is None else ours)),
+        _enough(compare_row(code, _absent(code) if theirs is None else theirs)),
     )
+
+
+def _enough(c: PublishedComparison) -> PublishedComparison:
+    """The comparison, without its verdict where that would rest on too few seeds of ours."""
+    if c.run is None or not c.verdict.tested or c.row.testbed in FEW_ALLOWED:
+        return c
+    seeds = len(c.run.seeds)
+    if seeds >= FEWEST_SEEDS:
+        return c
+    reason = f"{seeds} seeds of ours are too few: a verdict takes {FEWEST_SEEDS}"
+    return dataclasses.replace(c, verdict=_V.UNCERTAIN, reason=reason)
 
 
 def _absent(row: PublishedRow) -> str:
@@ -205,12 +219,15 @@ def share_sentence(found: Sequence[PublishedComparison]) -> str:
         _V.AGREES: "agree",
         _V.EXPLAINED: "are explained by the released code",
         _V.DIFFERS: "differ",
+    }
+    rest = {
         _V.UNCERTAIN: "are too uncertain to tell",
         _V.CANNOT: "cannot be run",
         _V.NOT_RUN: "are not run yet",
     }
-    parts = [f"{tally[v]} {said}" for v, said in words.items() if tally[v] or v is _V.CANNOT]
-    return f"Of {len(found)} published numbers {', '.join(parts)}."
+    settled = ", ".join(f"{tally[v]} {said}" for v, said in words.items() if tally[v])
+    open_ = [f"{tally[v]} {said}" for v, said in rest.items() if tally[v] or v is _V.CANNOT]
+    return f"Of {len(found)} published numbers {settled or 'none is settled'}. {', '.join(open_)}."
 
 
 def _headline(shelf: Shelf) -> str:
@@ -218,7 +235,8 @@ def _headline(shelf: Shelf) -> str:
     told = counts(shelf)
     return (
         f"The paper has {told.published} numbers, {told.unique} without repeated publications. "
-        f"{share_sentence(unique(comparisons(shelf)))}"
+        f"{share_sentence(unique(comparisons(shelf)))} After Holm's correction for their number "
+        f"{told.equal_holm} agree or are explained, and {told.differ_holm} differ."
     )
 
 
@@ -254,11 +272,22 @@ def _unsure(found: Sequence[PublishedComparison]) -> str:
     if not shares:
         return ""
     half = 100.0 * float(np.median(shares))
+    few = [c for c in found if c.verdict is _V.UNCERTAIN and _few(c)]
+    ours = "Each has enough seeds of ours. "
+    if few:
+        have = "has" if len(few) == 1 else "have"
+        ours = f"{len(few)} of them {have} fewer than {FEWEST_SEEDS} seeds of ours so far. "
     return (
-        "They have few seeds or a wide spread, mostly on the published side. For half of them a "
+        f"{ours}Others have few seeds or a wide spread on the published side. For half of all a "
         f"difference below {half:.0f} % of the published mean is seen with probability less than "
         f"{POWER:g}."
     )
+
+
+def _few(c: PublishedComparison) -> bool:
+    """Whether the run that the verdict would rest on has too few seeds."""
+    run = _deciding(c).run
+    return run is not None and len(run.seeds) < FEWEST_SEEDS
 
 
 def family(comparison: PublishedComparison) -> str:
@@ -303,7 +332,7 @@ def agreement(book: Book) -> str:
         section("Corrected for the number of tests", _corrected(told)),
         section("Choices that were fitted to the tables", _fitted(told)),
         section("What the released code explains", items(_explained(once))),
-        section("The λ tables of the logistic bandits", without_bonus_sentence(book.shelf)),
+        section("The λ tables of the logistic bandits", in_their_environment(book.shelf)),
         section("What is too uncertain", _unsure(once)),
         _section_of("Different for no known reason", unexplained(once)),
         section("What waits", _waiting(once)),
@@ -349,16 +378,35 @@ def without_bonus(shelf: Shelf) -> list[PublishedComparison]:
     return out
 
 
-def without_bonus_sentence(shelf: Shelf) -> str:
-    """How many of these are equal, open and different."""
-    found = without_bonus(shelf)
+def in_their_environment(shelf: Shelf) -> str:
+    """What became of the λ tables of logistic bandits where θ* is not scaled."""
+    about = "They belong to an environment whose θ* is not scaled"
+    own = [c for c in comparisons(shelf) if c.row.published.table.startswith("lambda-logistic")]
+    there = [
+        c.released
+        for c in own
+        if c.released is not None and c.released.verdict.tested and not _few(c.released)
+    ]
+    if not there:
+        return f"{about}, and wait for an accelerator. {_without_bonus_said(shelf)}".strip()
+    tally = counted(there)
+    waiting = len(own) - len(there)
+    rest = f" {waiting} are not run there yet." if waiting else ""
+    return (
+        f"{about}. Of {len(there)} numbers that were run there {tally[_V.EXPLAINED]} agree, "
+        f"{tally[_V.UNCERTAIN]} are too uncertain to tell and {tally[_V.DIFFERS]} differ.{rest}"
+    )
+
+
+def _without_bonus_said(shelf: Shelf) -> str:
+    """How many of these are equal, open and different, of those with enough seeds."""
+    found = [c for c in without_bonus(shelf) if not _few(c)]
     if not found:
-        return "Nothing of their environment was run."
+        return ""
     tally = counted(found)
     worst = max(found, key=_gap)
     return (
-        "They belong to an environment whose θ* is not scaled, and wait for an accelerator. At "
-        "λ = 0.01 the bonus moves scores by 0.0005: agents without one tell what to expect. Of "
+        "At λ = 0.01 the bonus moves scores by 0.0005: agents without one tell what to expect. Of "
         f"these {len(found)} numbers {tally[_V.EXPLAINED]} equal the released code without a "
         f"bonus, {tally[_V.UNCERTAIN]} are too uncertain, {tally[_V.DIFFERS]} differ. The furthest "
         f"is {_beside(worst)}. This is no verdict."

@@ -186,9 +186,7 @@ def _stuck(book: Book, shown: Sequence[Judged]) -> list[str]:
 def _yardsticks(book: Book, families: Sequence[Family]) -> list[str]:
     """What the regrets of these pairs are to be measured against."""
     runs = (e.changed for family in families for e in family.effects)
-    keys = dict.fromkeys(yardsticks.key_of(r) for r in runs if r is not None)
-    found = [book.yardsticks[key] for key in sorted(keys) if key in book.yardsticks]
-    return yardsticks.part(found)
+    return yardsticks.part(yardsticks.those_of((r for r in runs if r is not None), book.yardsticks))
 
 
 def _foot(question: Question, families: Sequence[Family]) -> str:

@@ -9,8 +9,9 @@ from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import bootstrap
 from showdown import world_figures
 from showdown.book import Book, grid, items, section
-from showdown.effects import enumeration, estimate
+from showdown.effects import enumeration, estimate, number
 from showdown.world_runs import regrets_by_seed, shares, single, stuck
+from showdown.yardsticks import key_of
 
 STUDIES, PAGE = ("worlds-samplers", "worlds-chains"), "worlds-samplers.md"
 TITLE = "Which samplers keep the promise?"
@@ -52,6 +53,11 @@ class Sampler:
         return any(r.settings["temperature"] != 1 for r in self.runs.values())
 
     @property
+    def several(self) -> bool:
+        """Whether it has several chains, or starts them afresh."""
+        return any(r.agent.startswith(MANY) for r in self.runs.values())
+
+    @property
     def is_exact(self) -> bool:
         return self.label.startswith("`exact")
 
@@ -79,7 +85,7 @@ def samplers(runs: Sequence[AgentResult]) -> list[Sampler]:
             found.setdefault(place, {})[str(r.testbed_settings["world"])] = r
     made = [
         Sampler(
-            name + ("" if heat == 1 else f", temperature {heat:g}"),
+            name + ("" if heat == 1 else f" (temperature {heat:g})"),
             own,
             found.get(("`exact-fgts`", heat), {}),
         )
@@ -89,12 +95,12 @@ def samplers(runs: Sequence[AgentResult]) -> list[Sampler]:
 
 
 def _name(r: AgentResult) -> str:
-    """`fgmalats`, 16 chains`, or with fresh starts, of an agent that has several."""
+    """The agent; how many chains it has, or that they start afresh, where it is of that kind."""
     if not r.agent.startswith(MANY):
         return f"`{r.agent}`"
     fresh = r.settings["starts"] == "fresh"
     more = "fresh starts" if fresh else f"{r.settings['chains']} chains"
-    return f"`{r.agent.removeprefix(MANY)}`, {more}"
+    return f"`{r.agent.removeprefix(MANY)}` ({more})"
 
 
 def found_in(book: Book) -> list[Sampler]:
@@ -122,7 +128,7 @@ def page(book: Book) -> str:
         f"{one.rounds} rounds, {len(one.seeds)} seeds. The bonus has λ_s = 1/√s, and all agents "
         "are told noise and prior. Its law has two far modes, one per arm. A sampler keeps the "
         "promise of the bonus if it plays both arms as often as `exact-fgts`, which draws from "
-        "the law itself."
+        f"the law itself.{_chance(book, found)}"
     )
     columns = (
         "*Locked* seeds play the worse arm mostly; *one arm*: a single arm in the second half. "
@@ -146,16 +152,27 @@ def page(book: Book) -> str:
         "Share of the worse arm along the run, of some samplers beside the exact law.",
         lambda: world_figures.sampler_shares(shown),
     )
-    said = [*_said(found), *_premium(found)]
+    said = [*_said(found), *_premium(found), *_several(found)]
     parts = [head, about, items(said), grid(header, rows), columns, figure]
     told = enumeration([f"`{name}`" for name in STUDIES])
     foot = f"Studies: {told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
     return "\n\n".join([*parts, foot]) + "\n"
 
 
+def _chance(book: Book, found: Sequence[Sampler]) -> str:
+    """What chance and the better arm lose in both worlds."""
+    law = next(s.exact for s in found if s.exact)
+    lost = [
+        f"{number(own.uniform)} in the {'bad world' if world == 'bad' else world}"
+        for world in WORLDS
+        if world in law and (own := book.yardsticks.get(key_of(law[world]))) is not None
+    ]
+    return f" Chance loses {enumeration(lost)}, the better arm nothing." if lost else ""
+
+
 def _said(found: Sequence[Sampler]) -> list[str]:
     """Who stays in one mode of the bad world, and who does not."""
-    chains = [s for s in found if not s.is_exact]
+    chains = [s for s in found if not s.is_exact and not s.several]
     stay = [s.label for s in chains if s.stays]
     passing = [s.label for s in chains if not s.stays]
     said = [f"In the bad world most seeds stay in one mode: {enumeration(stay)}."] if stay else []
@@ -164,16 +181,54 @@ def _said(found: Sequence[Sampler]) -> list[str]:
 
 def _premium(found: Sequence[Sampler]) -> list[str]:
     """Whether those that stay pay the law's price in the mirror."""
-    stay = [s for s in found if s.stays and not s.is_exact and WORLDS[1] in s.runs and s.exact]
-    less = [
-        s for s in stay if WORLDS[1] in s.exact and _cheaper(s.runs[WORLDS[1]], s.exact[WORLDS[1]])
-    ]
+    stay = [s for s in found if s.stays and not s.is_exact and not s.several]
+    stay = [s for s in stay if WORLDS[1] in s.runs and s.exact]
+    less = [s for s in stay if _pays_less(s)]
     if not less:
         return []
     return [
         f"In the mirror {len(less)} of these {len(stay)} lose less than the law does, beyond the "
         "intervals: what does not pay the premium does not have the insurance either."
     ]
+
+
+def _pays_less(s: Sampler) -> bool:
+    """Whether it loses less than the law does in the mirror, beyond the interval."""
+    mirror = WORLDS[1]
+    return mirror in s.runs and mirror in s.exact and _cheaper(s.runs[mirror], s.exact[mirror])
+
+
+def _several(found: Sequence[Sampler]) -> list[str]:
+    """Whether chains that share their rounds, or start afresh, follow the law."""
+    bad = WORLDS[0]
+    own = sorted((s for s in found if s.several and bad in s.runs), key=_chains)
+    if not own:
+        return []
+    kernel = own[0].label.split(" (")[0]
+    counts = [(s, _kind(s)) for s in own]
+    counts += [(s, "one chain") for s in found if s.label == kernel and bad in s.runs]
+    locked = enumeration([f"{stuck(s.runs[bad])} with {kind}" for s, kind in counts])
+    said = [
+        f"Several chains of {kernel} share their rounds, and one of them plays. Of "
+        f"{len(own[0].runs[bad].seeds)} seeds lock {locked}."
+    ]
+    less = [_kind(s) for s in own if _pays_less(s)]
+    if less:
+        said.append(
+            f"This is not the law: in the mirror {enumeration(less)} lose less than it does, "
+            "beyond the intervals."
+        )
+    return said
+
+
+def _kind(s: Sampler) -> str:
+    """`16 chains` or `fresh starts`."""
+    return s.label.split(" (")[1].removesuffix(")")
+
+
+def _chains(s: Sampler) -> tuple[bool, int]:
+    run = next(iter(s.runs.values()))
+    return run.settings["starts"] == "fresh", int(run.settings["chains"])
 
 
 def _cheaper(a: AgentResult, b: AgentResult) -> bool:

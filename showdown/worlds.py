@@ -9,7 +9,7 @@ import numpy as np
 
 from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import Estimate, bootstrap
-from showdown import world_figures, world_samplers
+from showdown import world_figures, world_samplers, yardsticks
 from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS, enumeration, estimate, number, signed
 from showdown.world_runs import (
@@ -31,6 +31,8 @@ from showdown.world_runs import (
 )
 
 NOT_RUN = "Not run."
+#: Of most runs.
+ROUNDS = 10_000
 #: Kinds of agents, as sentences count them.
 NAMES = {
     "plain": "plain agents",
@@ -55,6 +57,7 @@ def page(book: Book) -> str:
     """The page's text; its figures go into the book."""
     parts = [
         INTRODUCTION,
+        *_yardsticks(book),
         _frontier(book),
         _growth(book),
         _price(book),
@@ -64,6 +67,21 @@ def page(book: Book) -> str:
         _recommendation(book),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _yardsticks(book: Book) -> list[str]:
+    """What chance and the best fixed arm lose in these worlds, in one sentence."""
+    studies = {study for k in book.shelf.kept for study in k.studies if study.startswith("worlds-")}
+    runs = [r for r in book.shelf.of(*studies) if "world" in r.testbed_settings]
+    found = [y for y in yardsticks.those_of(runs, book.yardsticks) if y.rounds == ROUNDS]
+    if not found:
+        return []
+    chance, fixed = [y.uniform for y in found], max(y.fixed for y in found)
+    best = "nothing" if fixed == 0 else f"up to {number(fixed)}"
+    return [
+        f"Over these rounds chance loses from {number(min(chance))} to {number(max(chance))}, "
+        f"depending on the world, and the best fixed arm {best}."
+    ]
 
 
 def _difference(a: AgentResult, b: AgentResult) -> Estimate:

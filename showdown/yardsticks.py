@@ -62,6 +62,11 @@ def key_of(result: AgentResult) -> tuple[str, str, int]:
     return result.testbed, json.dumps(dict(result.testbed_settings), sort_keys=True), result.rounds
 
 
+def those_of(results: Iterable[AgentResult], found: Yardsticks) -> list[Yardstick]:
+    """Those that belong to these results, each once, by testbed."""
+    return [found[key] for key in sorted({key_of(r) for r in results}) if key in found]
+
+
 def stuck(result: AgentResult, found: Yardsticks) -> Estimate | None:
     """The share of seeds that are stuck at the end, with its interval; None: no yardstick.
 

@@ -310,10 +310,14 @@ def test_verdicts_follow_from_the_intervals() -> None:
 def test_what_to_use_has_the_lowest_mean_of_the_ranking() -> None:
     """From the files alone: the agent that is named first, its mean, and that of `lints`."""
     page = (ROOT / "docs" / "results" / "README.md").read_text()
-    rows = re.findall(r"^\| .+? \| `([\w+-]+)`.* \| ([\d.,\[\]; ]+) \| ([\d.,; ]+) \|$", page, re.M)
+    rows = re.findall(
+        r"^\| .+? \| `([\w+-]+)`.* \| ([\d.,\[\]; ]+) \| ([\d.,; ]+) \| ([\d.,; ]+) \|$",
+        page,
+        re.M,
+    )
     beds = (("linear-20", "linear-40"), ("logistic-20",), ("wheel-0.5", "wheel-0.99"))
     assert len(rows) == len(beds)
-    for (agent, shown, plain_means), testbeds in zip(rows, beds, strict=True):
+    for (agent, shown, plain_means, chance), testbeds in zip(rows, beds, strict=True):
         for i, testbed in enumerate(testbeds):
             means = {
                 r["agent"]: float(np.mean(list(r["regrets"].values())))
@@ -326,3 +330,5 @@ def test_what_to_use_has_the_lowest_mean_of_the_ranking() -> None:
                 means[agent], rel=1e-3
             )
             assert number(plain_means.split("; ")[i]) == pytest.approx(means["lints"], rel=1e-3)
+            # The agent that plays by chance was run, too.
+            assert number(chance.split("; ")[i]) == pytest.approx(means["uniform"], rel=0.1)

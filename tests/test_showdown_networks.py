@@ -49,7 +49,7 @@ def told(question: Question, runs: Iterable[Made], **parts: Any) -> str:
 
 def check_short(text: str) -> None:
     assert len(re.findall(r"\S*\w\S*", text)) <= 900
-    assert [s for s in sentences(text) if len(s.split()) > 30] == []
+    assert [s for s in sentences(text) if len(s.split()) >= 30] == []
 
 
 # ---- other kernels ------------------------------------------------------------------------------

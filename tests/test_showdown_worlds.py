@@ -131,10 +131,17 @@ def test_several_chains_stand_beside_one() -> None:
         made = even("many-fgmalats", regret)
         runs.append(dataclasses.replace(made, settings={**made.settings, **own}))
     text = world_samplers.page(Book(Shelf([Kept(r, ("worlds-chains",)) for r in runs])))
-    assert "| `fgmalats`, 4 chains | 2.00 [2.00, 2.00] | 20 / 20 | – | – | 50 / – |" in text
-    assert "| `fgmalats`, 16 chains | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
-    assert "| `fgmalats`, fresh starts | 0.00 [0.00, 0.00] | 0 / 20 |" in text
-    assert "Not so: `fgmalats`, 16 chains." in text
+    assert "| `fgmalats` (4 chains) | 2.00 [2.00, 2.00] | 20 / 20 | – | – | 50 / – |" in text
+    assert "| `fgmalats` (16 chains) | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
+    assert "| `fgmalats` (fresh starts) | 0.00 [0.00, 0.00] | 0 / 20 |" in text
+    assert "stay in one mode: `fgmalats`.\n" in text
+    assert "Of 20 seeds lock 20 with 4 chains, 0 with 16 chains, 0 with fresh starts and 20" in text
+    assert "This is not the law" not in text
+    runs += [even("exact-fgts", 7.0, "mirror"), even("many-fgmalats", 0.0, "mirror")]
+    mirror = {**runs[-1].settings, "chains": 16, "starts": "warm"}
+    runs[-1] = dataclasses.replace(runs[-1], settings=mirror)
+    text = world_samplers.page(Book(Shelf([Kept(r, ("worlds-chains",)) for r in runs])))
+    assert "in the mirror 16 chains lose less than it does" in text
 
 
 def even(agent: str, regret: float, world: str = "bad") -> AgentResult:

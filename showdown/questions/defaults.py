@@ -11,7 +11,7 @@ from showdown.places import READING, by_testbed, matrix, overall
 from showdown.question import NOT_RUN, Question
 from showdown.shelf import devices_of
 from showdown.wording import enumeration, number, testbeds_text
-from showdown.yardsticks import key_of, part
+from showdown.yardsticks import part, those_of
 
 STUDY, DATA_STUDY = "question-default", "question-default-data"
 KINDS = ("linear", "logistic", "wheel")
@@ -58,11 +58,7 @@ def more(book: Book) -> list[str]:
     found = by_testbed(book, STUDY)
     if not found:
         return []
-    sticks = [
-        book.yardsticks[key]
-        for key in sorted({key_of(r) for r in [*results, *book.shelf.of(DATA_STUDY)]})
-        if key in book.yardsticks
-    ]
+    sticks = those_of([*results, *book.shelf.of(DATA_STUDY)], book.yardsticks)
     parts = [section("Regrets", matrix(book, found, overall(results)), READING)]
     return [*parts, *part(sticks)]
 

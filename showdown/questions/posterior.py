@@ -7,14 +7,15 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.stats.rank_correlation import rank_coefficients
 from feelgood.stats.studentised import studentised
+from showdown import yardsticks
 from showdown.book import Book, grid, section
-from showdown.effects import FEWEST_SEEDS
+from showdown.effects import FEWEST_SEEDS, regret_text
 from showdown.families import Family
 from showdown.figures import scatter
 from showdown.pairing import in_order
 from showdown.question import Question
 from showdown.shelf import settings_text
-from showdown.wording import number, signed
+from showdown.wording import signed
 
 #: The error that is meant where one number is needed.
 ERROR = "wasserstein2"
@@ -104,16 +105,19 @@ def more(book: Book) -> list[str]:
             settings_text(r, SETTINGS).replace(" = ", "="),
             f"{float(f'{variance_ratio(r):.2g}'):,g}×",
             f"{np.nanmean(measured(r)):.3g}",
-            number(r.regret.mean),
+            regret_text(r),
         ]
         for r in runs
     ]
     header = ("agent", "settings", "variance", "error", "regret")
     about = (
         "*Variance* is that of the draws in units of the posterior's. *Error* is the squared "
-        "2-Wasserstein distance. Both are means over the measured rounds and seeds."
+        "2-Wasserstein distance. Both are means over the measured rounds and seeds. Regrets are "
+        "means, with medians in brackets."
     )
-    return [section("Figure", picture), section("Measures", about, grid(header, rows, numbers=2))]
+    sticks = yardsticks.those_of(runs, book.yardsticks)
+    table = section("Measures", about, grid(header, rows, numbers=2))
+    return [section("Figure", picture), table, *yardsticks.part(sticks)]
 
 
 QUESTION = Question(

@@ -9,7 +9,7 @@ from showdown.families import Family
 from showdown.places import READING, by_testbed, matrix, overall
 from showdown.question import NOT_RUN, Question
 from showdown.wording import enumeration
-from showdown.yardsticks import key_of, part
+from showdown.yardsticks import part, those_of
 
 STUDY = "ranking"
 
@@ -41,11 +41,7 @@ def more(book: Book) -> list[str]:
         "Mean final regret of tuned agents with its 95 % interval, and single seeds.",
         lambda: final_intervals(results, log_x=True),
     )
-    sticks = [
-        book.yardsticks[key]
-        for key in dict.fromkeys(key_of(r) for r in results)
-        if key in book.yardsticks
-    ]
+    sticks = those_of(results, book.yardsticks)
     parts = [
         section("Regrets", matrix(book, found, overall(results)), READING),
         section("How agents were tuned", tuning_text(book.searched)),

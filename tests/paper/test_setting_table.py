@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from feelgood.core.lookup import preset_settings
 from feelgood.paper import setting_table
 from feelgood.paper.setting_table import FAMILIES, NONE, SettingRow, same, setting_rows, stated
 
+LAMBDA_TABLES = ("released-equal-beta", "released-beta1-appendix")
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -74,3 +76,21 @@ def test_some_settings(family: str, agent: str, setting: str, want: tuple[str, .
 def test_values_are_compared_as_numbers() -> None:
     assert same("1e-05", "0.00001") and same("1", "1.0") and same("relu", "relu")
     assert not same("1", "10") and not same("decay", "constant") and not same("1", "")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_other_presets_differ_in_the_temperature_alone(family: str) -> None:
+    testbed, spec, rounds = FAMILIES[family]
+    for row in setting_rows(family):
+        for base, others in (
+            ("paper", ("paper-beta1", "paper-beta1-appendix", "paper-equal-beta")),
+            ("released", ("released-beta1", "released-beta1-appendix", "released-equal-beta")),
+        ):
+            own = preset_settings(base, row.agent, testbed, spec, rounds)
+            for name in others:
+                other = preset_settings(name, row.agent, testbed, spec, rounds)
+                changed = {key for key in own | other if own.get(key) != other.get(key)}
+                if family == "logistic" and name in LAMBDA_TABLES and "eta" in changed:
+                    assert (other["eta"], other["step"]) == (10.0, 0.001)
+                    changed -= {"eta", "step"}
+                assert changed <= {"beta"}, (name, row.agent, changed)

@@ -188,6 +188,12 @@ no such setting. Where ours differs from what is stated, or nothing is, the last
 The temperature is v in 1/β = v · d · ln T. There d is the number of parameters of a linear model,
 or the dimension of a network's context. Settings that no preset names have their defaults. For what
 else the released code does, see [the released code](released.md).
+
+`paper-beta1`, `paper-beta1-appendix` and `paper-equal-beta` differ from `paper` in the temperature
+alone, as do the presets that begin with `released-` from `released`. One exception: on logistic
+bandits the λ tables of the released code go with η = 10 and step 0.001, so that
+`released-equal-beta` and `released-beta1-appendix` have these for Langevin agents and MALA. [Which
+tables go with which preset](reproducing.md).
 """
 _COLUMNS = ("agents", "setting", "`paper`", "text", "line", "`released`", "code", "place", "why")
 
