@@ -190,6 +190,17 @@ def test_the_readme_says_what_frees_networks() -> None:
         assert f"| {row} | {share} % [" in page
 
 
+def test_the_readme_advises_the_network_of_the_front_page() -> None:
+    """The agent that may be the best on all data sets that it names."""
+    readme = (ROOT / "README.md").read_text()
+    advice = re.search(r"will not do\*\*: `([\w-]+)`\. .* the best on (.+)\.", readme)
+    assert advice is not None
+    agent, testbeds = advice.groups()
+    page = (FOLDER / "README.md").read_text()
+    row = f"with networks ({testbeds}, the paper's settings) | "
+    assert agent in page[page.index(row) + len(row) :].split(" | ")[0]
+
+
 def test_the_readme_advises_what_the_ranking_says() -> None:
     """Each agent that it recommends may be the best, and each figure is that of the ranking."""
     with (ROOT / "results" / "pairs" / "ranking.csv").open(newline="") as file:
