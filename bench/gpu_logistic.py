@@ -48,11 +48,17 @@ from feelgood.targets.evaluators import seed_programs
 ON_CPU = jax.default_backend() == "cpu"
 PLAIN, PROGRAMS = "together", "interpreted" if ON_CPU else "apart"
 STEPS = 25
+EXACT, TF32X3 = lax.DotAlgorithmPreset.F32_F32_F32, lax.DotAlgorithmPreset.TF32_TF32_F32_X3
 SPREADS = [
-    seed_programs.Spread(128, 2),
-    seed_programs.Spread(256, 2),
-    seed_programs.Spread(64, 1),
-    seed_programs.Spread(64, 2),
+    seed_programs.Spread(128, 4, 1),
+    seed_programs.Spread(128, 4, 2),
+    seed_programs.Spread(128, 4, 4),
+    seed_programs.Spread(64, 4, 3),
+    seed_programs.Spread(64, 2, 3),
+    seed_programs.Spread(256, 4, 3),
+    seed_programs.Spread(256, 8, 3),
+    seed_programs.Spread(128, 4, 3, EXACT),
+    seed_programs.Spread(64, 4, 1, EXACT),
 ]
 
 
@@ -177,10 +183,9 @@ def spread(testbed: str, how: seed_programs.Spread, options: argparse.Namespace)
     bed = build_testbed(testbed)[1]
     arms, dim, seeds, rounds = bed.spec.arms, bed.spec.dim, options.seeds, options.rounds
     key = jax.random.key(0)
-    room = -(-rounds // how.tile) * how.tile
-    contexts = jax.random.normal(key, (seeds, arms, dim, room))
-    theta = jax.random.normal(key, (seeds, options.settings, dim)) / dim**0.5
-    full = jnp.ones((seeds, options.settings))
+    contexts = jax.random.normal(key, (seeds, arms, rounds, dim))
+    theta = jax.random.normal(key, (seeds, 16, dim)) / dim**0.5
+    full = jnp.ones((seeds, 16))
     bonus = FeelGood(lam=full, b=4.0 * full, prior_mass=full, horizon=full, lam_schedule="constant")
     turns = 1 if ON_CPU else 50
 
@@ -191,11 +196,14 @@ def spread(testbed: str, how: seed_programs.Spread, options: argparse.Namespace)
                 theta,
                 contexts,
                 jnp.asarray(rounds, jnp.int32),
+                settings=options.settings,
                 with_gradient=True,
                 interpreted=ON_CPU,
             )
             assert gradient is not None
-            return theta + 1e-6 * jnp.sum(gradient, axis=1)
+            # What is behind the settings was never written.
+            moved = jnp.sum(gradient, axis=1)[:, : options.settings, :dim]
+            return theta.at[:, : options.settings].add(1e-6 * moved)
 
         return lax.fori_loop(0, turns, one, theta)
 
@@ -253,12 +261,12 @@ def main() -> int:
     for agent in ("fglmcts", "released-fgmalats"):
         report.part(f"run {agent}", functools.partial(played, twenty, agent, options))
     for how in SPREADS:
-        name = f"spread {how.tile} {how.warps}"
+        name = f"spread {how.tile} {how.warps} {how.stages} {how.product}"
         report.part(name, functools.partial(spread, twenty, how, options))
     report.part("draws 40", lambda: timed(forty, "sfglmcts", options))
     report.part("draws linked", lambda: timed("logistic-20", "fglmcts", options))
-    for how in (seed_programs.SPREAD, SPREADS[0]):
-        name = f"spread 40 {how.tile} {how.warps}"
+    for how in (seed_programs.SPREAD, SPREADS[3]):
+        name = f"spread 40 {how.tile} {how.warps} {how.stages}"
         report.part(name, functools.partial(spread, forty, how, options))
     return 1 if report.failed else 0
 

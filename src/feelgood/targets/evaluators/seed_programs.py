@@ -15,23 +15,25 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from feelgood.numerics import chain_programs
-from feelgood.numerics.written_out import Machine
 from feelgood.targets.bonus import Bonus
 from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.history import Rows
 from feelgood.targets.room import SMALLEST_ROOM
 from feelgood.targets.sums import Theta, Value
 
-#: Settings of a seed that are looked at together: their scores and winners are in registers.
-MOST_SETTINGS = 16
+#: The shortest side of a product that Triton takes.
+SHORTEST_SIDE = 16
+#: Three products of rounded numbers are as exact as one of float32 numbers, but for the last bits.
+NEARLY_EXACT: Any = lax.DotAlgorithmPreset.TF32_TF32_F32_X3
 
 
 class Spread(NamedTuple):
-    """How a program is spread: rounds of a tile, and how many times 32 threads."""
+    """How a program is spread: rounds of a tile, times 32 threads, loads that are under way."""
 
     tile: int = 128
-    warps: int = 1
+    warps: int = 4
+    stages: int = 3
+    product: Any = NEARLY_EXACT
 
 
 SPREAD = Spread()
@@ -40,8 +42,8 @@ SPREAD = Spread()
 class SeedPrograms(Evaluator):
     """Every stored context up to the last one, read once per seed, shared parameters.
 
-    The memo has the contexts, once per seed, with the rounds of a feature side by side: each thread
-    has rounds of its own, and reads them in one piece. Nobody else keeps them.
+    The memo has the contexts, once per seed, with the features of an arm side by side. So a program
+    reads its tile in one piece, and a winner's features too. Nobody else keeps them.
     """
 
     @property
@@ -56,17 +58,17 @@ class SeedPrograms(Evaluator):
     def _seeds(self) -> int:
         return self.spec.layout.chains // self.spec.layout.settings
 
-    def init(self) -> Float[Array, "seeds arms dim room"]:
-        return jnp.zeros((self._seeds, self.spec.arms, self.spec.dim, _whole_tiles(SMALLEST_ROOM)))
+    def init(self) -> Float[Array, "seeds arms room dim"]:
+        return jnp.zeros((self._seeds, self.spec.arms, SMALLEST_ROOM, self.spec.dim))
 
-    def reserve(self, memo: Any, rounds: int) -> Float[Array, "seeds arms dim room"]:
-        extra = max(0, _whole_tiles(rounds) - memo.shape[3])
-        return jnp.pad(memo, ((0, 0), (0, 0), (0, 0), (0, extra)))
+    def reserve(self, memo: Any, rounds: int) -> Float[Array, "seeds arms room dim"]:
+        extra = max(0, rounds - memo.shape[2])
+        return jnp.pad(memo, ((0, 0), (0, 0), (0, extra), (0, 0)))
 
     def extend(self, memo: Any, rows: Rows, context: Float[Array, "dim arms chains"]) -> Any:
         memo = self.reserve(memo, rows.capacity)
         by_seed = jnp.transpose(context[..., : self._seeds])
-        return memo.at[:, :, :, rows.filled - 1].set(by_seed)
+        return memo.at[:, :, rows.filled - 1].set(by_seed)
 
     def evaluate(
         self, memo: Any, rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
@@ -86,57 +88,72 @@ class SeedPrograms(Evaluator):
         self, memo: Any, rows: Rows, theta: Theta, *, with_gradient: bool
     ) -> tuple[Value, Theta | None]:
         settings, chains = self.spec.layout.settings, self.spec.layout.chains
+        width = max(SHORTEST_SIDE, 1 << (settings - 1).bit_length())
 
-        def by_seed(x: Float[Array, "*lead chains"]) -> Float[Array, "seeds settings *lead"]:
-            """Chains taken apart into seeds and settings."""
-            return jnp.moveaxis(x.reshape(*x.shape[:-1], settings, -1), (-1, -2), (0, 1))
+        def by_seed(x: Float[Array, "*lead chains"]) -> Float[Array, "seeds width *lead"]:
+            """Chains taken apart into seeds and settings; there is room for more settings."""
+            apart = jnp.moveaxis(x.reshape(*x.shape[:-1], settings, -1), (-1, -2), (0, 1))
+            more = [(0, 0), (0, width - settings), *[(0, 0)] * (apart.ndim - 2)]
+            return jnp.pad(apart, more, mode="edge")
 
-        bonus = jax.tree.map(lambda x: by_seed(jnp.broadcast_to(x, (chains,))), self.bonus)
-        vectors, values, gradients = by_seed(theta[:, 0]), [], []
-        for start in range(0, settings, MOST_SETTINGS):
-            some = slice(start, start + MOST_SETTINGS)
-            value, gradient = tile_sums(
-                jax.tree.map(lambda x, some=some: x[:, some], bonus),
-                vectors[:, some],
-                memo,
-                jnp.minimum(rows.filled, memo.shape[3]),
-                with_gradient=with_gradient,
-                interpreted=self.spec.layout.steps == "interpreted",
-            )
-            # The tiles' sums are added in one order, whatever the programs' order was.
-            values.append(jnp.sum(value, axis=1))
-            if gradient is not None:
-                gradients.append(jnp.sum(gradient, axis=1))
-        total = jnp.concatenate(values, axis=1).T.reshape(-1)
-        if not gradients:
+        value, gradient = tile_sums(
+            jax.tree.map(lambda x: by_seed(jnp.broadcast_to(x, (chains,))), self.bonus),
+            by_seed(theta[:, 0]),
+            memo,
+            jnp.minimum(rows.filled, memo.shape[2]),
+            settings=settings,
+            with_gradient=with_gradient,
+            interpreted=self.spec.layout.steps == "interpreted",
+        )
+        # The tiles' sums are added in one order, whatever the programs' order was.
+        total = jnp.sum(value, axis=1)[:, :settings].T.reshape(-1)
+        if gradient is None:
             return total, None
-        return total, jnp.concatenate(gradients, axis=1).T.reshape(theta.shape)
+        slope = jnp.sum(gradient, axis=1)[:, :settings, : self.spec.dim]
+        return total, slope.T.reshape(theta.shape)
 
 
-def _whole_tiles(rounds: int) -> int:
-    """Room for so many rounds that ends with a tile, so that tiles are read without a mask."""
-    return -(-rounds // SPREAD.tile) * SPREAD.tile
+def parts_of_vector(dim: int) -> list[tuple[int, int]]:
+    """Where each part of a vector begins, and how long it is: a power of two, 16 at least.
+
+    The last one may be longer than what is left.
+    """
+    parts, start = [], 0
+    while start < dim:
+        length = max(SHORTEST_SIDE, 1 << ((dim - start).bit_length() - 1))
+        parts.append((start, length))
+        start += length
+    return parts
 
 
 def tile_sums(
     bonus: Bonus,
-    theta: Float[Array, "seeds settings dim"],
-    contexts: Float[Array, "seeds arms dim room"],
+    theta: Float[Array, "seeds width dim"],
+    contexts: Float[Array, "seeds arms room dim"],
     filled: Int[Array, ""],
     *,
+    settings: int,
     with_gradient: bool,
     interpreted: bool,
-) -> tuple[Float[Array, "seeds tiles settings"], Float[Array, "seeds tiles settings dim"] | None]:
+) -> tuple[Float[Array, "seeds tiles width"], Float[Array, "seeds tiles width padded"] | None]:
     """Σ w_s φ and its gradient over the rounds of each tile, for every setting of every seed.
 
-    All leaves of `bonus` are [seeds, settings].
+    All leaves of `bonus` are [seeds, width]; of these, the first `settings` count.
     """
     from jax.experimental import pallas
     from jax.experimental.pallas import triton
 
-    seeds, arms, dim, room = contexts.shape
-    settings, tiles = theta.shape[1], room // SPREAD.tile
+    seeds, arms, room, dim = contexts.shape
+    width, tiles = theta.shape[1], -(-room // SPREAD.tile)
+    padded = sum(length for _, length in parts_of_vector(dim))
     leaves, structure = jax.tree.flatten(bonus)
+
+    program = functools.partial(
+        _write_sums,
+        structure=structure,
+        settings=settings,
+        product=lax.Precision.HIGHEST if interpreted else SPREAD.product,
+    )
 
     def of_seed(*shape: int) -> Any:
         return pallas.BlockSpec((None, *shape), lambda s, t: (s, *[0] * len(shape)))
@@ -144,101 +161,124 @@ def tile_sums(
     def of_tile(*shape: int) -> Any:
         return pallas.BlockSpec((None, None, *shape), lambda s, t: (s, t, *[0] * len(shape)))
 
-    outputs = [(settings,), (settings, dim)][: 1 + with_gradient]
+    outputs = [(width,), (width, padded)][: 1 + with_gradient]
     call = pallas.pallas_call(
-        functools.partial(
-            _write_sums,
-            structure=structure,
-            machine=Machine() if interpreted else chain_programs.Triton(),
-        ),
+        program,
         grid=(seeds, tiles),
         in_specs=[
             pallas.BlockSpec((1,), lambda s, t: (0,)),
-            of_seed(settings, dim),
-            of_seed(arms, dim, room),
-            *[of_seed(settings) for _ in leaves],
+            of_seed(width, padded),
+            of_seed(arms, room, dim),
+            *[of_seed(width) for _ in leaves],
         ],
         out_shape=[jax.ShapeDtypeStruct((seeds, tiles, *x), jnp.float32) for x in outputs],
         out_specs=[of_tile(*x) for x in outputs],
-        compiler_params=triton.CompilerParams(num_warps=SPREAD.warps, num_stages=1),
+        compiler_params=triton.CompilerParams(num_warps=SPREAD.warps, num_stages=SPREAD.stages),
         interpret=interpreted,
     )
-    value, *gradient = call(filled.reshape(1), theta, contexts, *leaves)
+    longer = jnp.pad(theta, ((0, 0), (0, 0), (0, padded - dim)))
+    value, *gradient = call(filled.reshape(1), longer, contexts, *leaves)
     return value, gradient[0] if gradient else None
 
 
 def _write_sums(
-    filled: Any, theta: Any, contexts: Any, *others: Any, structure: Any, machine: Machine
+    filled: Any,
+    theta: Any,
+    contexts: Any,
+    *others: Any,
+    structure: Any,
+    settings: int,
+    product: Any,
 ) -> None:
     """The program: the sums of one seed's tile. All arrays are in memory."""
     from jax.experimental import pallas
 
     first, last = pallas.program_id(1) * SPREAD.tile, filled[0]
     rounds = first + jnp.arange(SPREAD.tile, dtype=jnp.int32)
-    tile = _Tile(contexts, rounds=rounds, here=rounds < last)
+    parts = parts_of_vector(contexts.shape[-1])
+    tile = _Tile(contexts, parts, rounds=rounds, here=rounds < last, product=product)
     read, written = others[: structure.num_leaves], others[structure.num_leaves :]
+    bonus = jax.tree.unflatten(structure, [ref[...] for ref in read])
     # A tile behind the last round looks at no arm.
-    arms = contexts.shape[0] * (first < last).astype(jnp.int32)
-    best, winners = tile.best(theta, arms, machine)
-    for setting, (score, winner) in enumerate(zip(best, winners, strict=True)):
-        bonus = jax.tree.unflatten(structure, [ref[setting] for ref in read])
-        counts = bonus.weighed(tile.here.astype(jnp.float32), rounds)
-        value = jnp.where(tile.here, bonus.phi(score) * counts, 0.0)
-        written[0][setting] = jnp.sum(value)
-        if len(written) > 1:
-            pull = jnp.where(tile.here, bonus.slope(score) * counts, 0.0)
-            tile.contract(pull, winner, setting, written[1])
+    best, winner = tile.best(theta, contexts.shape[0] * (first < last).astype(jnp.int32))
+    counts = bonus.weighed(tile.here.astype(jnp.float32), rounds)
+    written[0][...] = jnp.sum(jnp.where(tile.here, bonus.phi(best) * counts, 0.0), axis=1)
+    if len(written) > 1:
+        pull = jnp.where(tile.here, bonus.slope(best) * counts, 0.0)
+        tile.contract(pull, winner, settings, written[1])
 
 
 class _Tile(NamedTuple):
     """What a program sees: some rounds of a seed, in memory."""
 
-    #: [arms, dim, room].
+    #: [arms, room, dim].
     contexts: Any
+    parts: list[tuple[int, int]]
     rounds: Int[Array, " tile"]
     #: Which of the rounds there are.
     here: Bool[Array, " tile"]
+    product: Any
 
-    def feature(
-        self, arm: Int[Array, "*tile"], entry: int, wanted: Bool[Array, " tile"] | None = None
-    ) -> Float[Array, " tile"]:
-        """An entry of what an arm showed, or each round's own arm; 0 where it is not wanted."""
+    def features(
+        self, arm: Int[Array, "*tile"], part: tuple[int, int], wanted: Bool[Array, " tile"]
+    ) -> Float[Array, "tile part"]:
+        """A part of what an arm showed, or each round's own arm; 0 where it is not wanted."""
         from jax.experimental.pallas import triton
 
-        place = self.contexts.at[arm, entry, self.rounds]
-        other = None if wanted is None else 0.0
-        shown: Array = triton.load(place, mask=wanted, other=other)
-        return shown
+        start, length = part
+        shape, dim = (len(self.rounds), length), self.contexts.shape[-1]
+        entries = lax.broadcasted_iota(jnp.int32, shape, 1) + start
+        index = (
+            jnp.broadcast_to(arm[:, None], shape) if arm.ndim else arm,
+            jnp.broadcast_to(self.rounds[:, None], shape),
+            entries,
+        )
+        mask = jnp.broadcast_to(wanted[:, None], shape)
+        if start + length > dim:
+            mask = mask & (entries < dim)
+        return triton.load(self.contexts.at[index], mask=mask, other=0.0)
 
     def best(
-        self, theta: Any, arms: Int[Array, ""], machine: Machine
-    ) -> tuple[list[Float[Array, " tile"]], list[Int[Array, " tile"]]]:
-        """The largest score of every round, by setting, and the first arm that has it."""
-        (settings, dim), shape = theta.shape, self.rounds.shape
+        self, theta: Any, arms: Int[Array, ""]
+    ) -> tuple[Float[Array, "width tile"], Int[Array, "width tile"]]:
+        """The largest score of every round for every setting, and the first arm that has it."""
+        thetas = [theta[:, start : start + length] for start, length in self.parts]
+        shape = (len(thetas[0]), len(self.rounds))
 
-        def compare(arm: Int[Array, ""], carry: Any) -> Any:
-            # Parameters are read in every turn: kept all the while, they are too many.
-            machine.forget()
-            scores = [jnp.zeros(shape)] * settings
-            for entry in range(dim):
-                shown = self.feature(arm, entry)
-                for k in range(settings):
-                    factor = jnp.broadcast_to(theta[k, entry], shape)
-                    scores[k] = machine.multiply_add(factor, shown, scores[k])
-            out = []
-            for score, (best, winner) in zip(scores, carry, strict=True):
-                wins = score > best
-                out.append((jnp.where(wins, score, best), jnp.where(wins, arm, winner)))
-            return out
+        def compare(arm: Int[Array, ""], carry: tuple[Array, Array]) -> tuple[Array, Array]:
+            score = jnp.zeros(shape)
+            for some, part in zip(thetas, self.parts, strict=True):
+                score += lax.dot_general(
+                    some,
+                    self.features(arm, part, self.here),
+                    (((1,), (1,)), ((), ())),
+                    precision=self.product,
+                    preferred_element_type=jnp.float32,
+                )
+            best, winner = carry
+            wins = score > best
+            return jnp.where(wins, score, best), jnp.where(wins, arm, winner)
 
-        nothing = [(jnp.full(shape, -jnp.inf), jnp.zeros(shape, jnp.int32))] * settings
-        found = lax.fori_loop(0, arms, compare, nothing)
-        return [best for best, _ in found], [winner for _, winner in found]
+        nothing = jnp.full(shape, -jnp.inf), jnp.zeros(shape, jnp.int32)
+        return lax.fori_loop(0, arms, compare, nothing)
 
     def contract(
-        self, pull: Float[Array, " tile"], winner: Int[Array, " tile"], setting: int, out: Any
+        self,
+        pull: Float[Array, "width tile"],
+        winner: Int[Array, "width tile"],
+        settings: int,
+        out: Any,
     ) -> None:
-        """Write Σ pull · the winner's features for a setting of [settings, dim]."""
-        for entry in range(self.contexts.shape[1]):
-            shown = self.feature(winner, entry, pull != 0.0)
-            out[setting, entry] = jnp.sum(pull * shown)
+        """Write Σ pull · the winner's features for each setting: [width, padded]."""
+        number = lax.broadcasted_iota(jnp.int32, pull.shape, 0)
+
+        def one(setting: Int[Array, ""], carry: Any) -> Any:
+            its = number == setting
+            weights = jnp.sum(jnp.where(its, pull, 0.0), axis=0)
+            arm = jnp.sum(jnp.where(its, winner, 0), axis=0)
+            for start, length in self.parts:
+                shown = self.features(arm, (start, length), weights != 0.0)
+                out[setting, start : start + length] = jnp.sum(weights[:, None] * shown, axis=0)
+            return carry
+
+        lax.fori_loop(0, settings, one, 0)
