@@ -380,22 +380,25 @@ def without_bonus(shelf: Shelf) -> list[PublishedComparison]:
 
 def in_their_environment(shelf: Shelf) -> str:
     """What became of the λ tables of logistic bandits where θ* is not scaled."""
-    about = "They belong to an environment whose θ* is not scaled"
     own = [c for c in comparisons(shelf) if c.row.published.table.startswith("lambda-logistic")]
-    there = [
-        c.released
-        for c in own
-        if c.released is not None and c.released.verdict.tested and not _few(c.released)
-    ]
-    if not there:
-        return f"{about}, and wait for an accelerator. {_without_bonus_said(shelf)}".strip()
-    tally = counted(there)
-    waiting = len(own) - len(there)
-    rest = f" {waiting} are not run there yet." if waiting else ""
-    return (
-        f"{about}. Of {len(there)} numbers that were run there {tally[_V.EXPLAINED]} agree, "
-        f"{tally[_V.UNCERTAIN]} are too uncertain to tell and {tally[_V.DIFFERS]} differ.{rest}"
-    )
+    run = [c.released for c in own if c.released is not None and c.released.test is not None]
+    there, few = [c for c in run if not _few(c)], [c for c in run if _few(c)]
+    said = ["They belong to an environment whose θ* is not scaled."]
+    if there:
+        tally = counted(there)
+        said.append(
+            f"Of {len(there)} numbers that were run there {tally[_V.EXPLAINED]} agree, "
+            f"{tally[_V.UNCERTAIN]} are too uncertain to tell and {tally[_V.DIFFERS]} differ."
+        )
+    if few:
+        apart = sum(c.test is not None and c.test.p < ROW_LEVEL for c in few)
+        said.append(
+            f"{len(few)} were run there with fewer than {FEWEST_SEEDS} seeds, too few for a "
+            f"verdict: a test at level {ROW_LEVEL} tells {apart} of them apart from the published."
+        )
+    if len(run) < len(own):
+        said.append(f"{len(own) - len(run)} wait for an accelerator. {_without_bonus_said(shelf)}")
+    return " ".join(said).strip()
 
 
 def _without_bonus_said(shelf: Shelf) -> str:
