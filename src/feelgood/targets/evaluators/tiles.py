@@ -7,7 +7,7 @@ from jaxtyping import Array, Float, Int
 from feelgood.numerics import chain_programs
 from feelgood.targets.best_arms import at_first, highest
 from feelgood.targets.evaluators.evaluator import Evaluator
-from feelgood.targets.history import Chunk, Rows, row_scores
+from feelgood.targets.history import Rows, row_scores
 from feelgood.targets.sums import Theta, Value
 
 
@@ -31,12 +31,12 @@ class Tiles(Evaluator):
         tile = chain_programs.THREADS.tile
         assert rows.capacity >= tile
 
-        full = lax.div(rows.filled, tile)
-
-        def add(
-            chunk: Chunk, counted: Float[Array, " tile"], sums: tuple[Array, Array]
-        ) -> tuple[Array, Array]:
+        def one(i: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
+            # The last tile is moved back to stay inside the store; its mask starts where it should.
+            first = jnp.minimum(i * tile, rows.capacity - tile)
+            chunk = rows.slice(first, tile)
             assert chunk.contexts is not None
+            counted = jnp.where(chunk.numbers >= i * tile, chunk.valid, 0.0)
             weights = self.bonus.weighed(counted, chunk.numbers)
             scores = row_scores(self.spec, theta, chunk.contexts)
             best = highest(scores)
@@ -47,12 +47,6 @@ class Tiles(Evaluator):
                 gradient + pull * chunk.contexts[:, None],
             )
 
-        def one(i: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
-            return add(rows.slice(i * tile, tile), jnp.ones(tile), sums)
-
-        sums = lax.fori_loop(0, full, one, (jnp.zeros(tile), jnp.zeros((*theta.shape, tile))))
-        # Of the last tile only a part is there. It is moved back to stay inside the store, and what
-        # was counted already is not counted again.
-        last = rows.slice(jnp.minimum(full * tile, rows.capacity - tile), tile)
-        value, gradient = add(last, jnp.where(last.numbers >= full * tile, last.valid, 0.0), sums)
+        nothing = jnp.zeros(tile), jnp.zeros((*theta.shape, tile))
+        value, gradient = lax.fori_loop(0, lax.div(rows.filled + tile - 1, tile), one, nothing)
         return jnp.sum(value), jnp.sum(gradient, axis=-1), memo
