@@ -117,7 +117,8 @@ def test_the_lambda_tables_are_counted_in_their_own_environment() -> None:
     ]
     text = published.agreement(Book(Shelf(kept)))
     assert "Of 2 numbers that were run there 1 agree, 0 are too uncertain to tell and 1" in text
-    assert "94 wait for an accelerator." in text
+    assert "1 were run there with fewer than 20 seeds, too few for a verdict" in text
+    assert "tells 1 of them apart from the published. 93 wait for an accelerator." in text
     assert "1 of them has fewer than 20 seeds of ours so far." in text
 
 
@@ -171,22 +172,3 @@ def test_networks_without_their_bonus_stand_beside_rows_that_had_none() -> None:
     assert found.released is not None and found.released.row.agent == "neural-lmcts"
     alone = judged(i, Kept(with_bonus, (), (i,)))
     assert alone.verdict is published.PublishedVerdict.DIFFERS
-
-
-def test_lambda_tables_of_logistic_bandits_are_counted_in_their_environment() -> None:
-    """With few seeds there is no verdict, but what a test says is told."""
-    table = "lambda-logistic-20-b1000"
-    own = [(i, p) for i, p in enumerate(all_published()) if p.table == table]
-
-    def kept(place: int, factor: float, seeds: int) -> Kept:
-        i, theirs = own[place]
-        regrets = (factor * theirs.mean + NOISE)[:seeds]
-        agent = theirs.agent if "mala" not in theirs.agent else f"released-{theirs.agent}"
-        made = result(agent, regrets, testbed="released-logistic-20", rounds=10_000)
-        return Kept(made, ("released-lambda-logistic-20",), (i,))
-
-    some = [kept(0, 1.0, 10), kept(1, 9.0, 10), kept(2, 1.0, 30)]
-    text = published.in_their_environment(Shelf(some))
-    assert "Of 1 numbers that were run there 1 agree, 0 are too uncertain to tell and" in text
-    assert "2 were run there with fewer than 20 seeds, too few for a verdict" in text
-    assert "tells 1 of them apart from the published. 93 wait" in text
