@@ -1,7 +1,6 @@
 """Gradients of networks as programs of an accelerator, beside those of operation by operation."""
 
 import dataclasses
-import importlib
 from typing import Any
 
 import jax
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from grids import slow_but
+from triton_calls import triton_calls
 
 from feelgood import AGENTS, Spec
 from feelgood.core.spec import Layout
@@ -97,24 +97,11 @@ def test_the_comparison_sees_wrong_picks(mutant: str, monkeypatch: pytest.Monkey
 
 @pytest.mark.filterwarnings("ignore:The Pallas Triton backend is deprecated")
 @EVERY
-def test_they_have_a_form_in_tritons_language(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From JAX 0.11 on, that is made for a certain GPU: it believes in an H200."""
-    try:
-        info = importlib.import_module("jax._src.pallas.triton.gpu_info")
-        found = info.get_gpu_info_from_version(info.GpuVersion.H200)
-        monkeypatch.setattr(info, "get_gpu_info", lambda: found)
-    except ImportError:
-        pass
+def test_they_have_a_form_in_tritons_language(case: str) -> None:
     energy = energy_of(case, "apart")
     data = jax.eval_shape(lambda: data_of(energy.network))
-    try:
-        traced = jax.jit(jax.vmap(energy.data_term)).trace(*data)
-        text = traced.lower(lowering_platforms=("cuda",)).as_text()
-    except RuntimeError as error:
-        if "GPU" not in str(error):
-            raise
-        pytest.skip(f"JAX {jax.__version__} lowers for no GPU where there is none: {error}")
-    assert text.count("@__gpu$xla.gpu.triton(") == (3 if energy.bonus is None else 4)
+    traced = jax.jit(jax.vmap(energy.data_term)).trace(*data)
+    assert triton_calls(traced) == (3 if energy.bonus is None else 4)
 
 
 def test_rows_of_an_arm_lie_together_in_each_batch() -> None:
