@@ -32,7 +32,7 @@ from feelgood import AGENTS
 from feelgood.core.spec import Layout, Spec
 from feelgood.targets import network_programs
 from feelgood.targets.network_energy import NetworkEnergy
-from feelgood.targets.network_programs import Threads
+from feelgood.targets.network_programs import TileThreads
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
 
@@ -50,16 +50,16 @@ WIDE: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "cifar10": (10, 3072, (100, 50), 256),
 }
 #: Picks per tile and warps, of the programs that may have others than they have.
-SPREADS: dict[str, dict[str, Threads]] = {
+SPREADS: dict[str, dict[str, TileThreads]] = {
     "programs": {},
-    "first 32/4": {"FIRST": Threads(32, 4)},
-    "first 64/8": {"FIRST": Threads(64, 8)},
-    "others 32/4": {"OTHERS": Threads(32, 4)},
-    "others 128/8": {"OTHERS": Threads(128, 8)},
-    "blocks 32/4": {"BLOCKS": Threads(32, 4)},
-    "blocks 128/8": {"BLOCKS": Threads(128, 8)},
-    "scores 128/8": {"SCORES": Threads(128, 8)},
-    "scores 32/4": {"SCORES": Threads(32, 4)},
+    "first 32/4": {"FIRST_LAYER": TileThreads(32, 4)},
+    "first 64/8": {"FIRST_LAYER": TileThreads(64, 8)},
+    "others 32/4": {"OTHER_LAYERS": TileThreads(32, 4)},
+    "others 128/8": {"OTHER_LAYERS": TileThreads(128, 8)},
+    "blocks 32/4": {"FIRST_BLOCKS": TileThreads(32, 4)},
+    "blocks 128/8": {"FIRST_BLOCKS": TileThreads(128, 8)},
+    "scores 128/8": {"ALL_SCORES": TileThreads(128, 8)},
+    "scores 32/4": {"ALL_SCORES": TileThreads(32, 4)},
 }
 
 
@@ -123,14 +123,14 @@ class Steps:
         return round(1e6 * best / self.steps, 1)
 
 
-def ways(options: argparse.Namespace) -> dict[str, tuple[Any, dict[str, Threads]]]:
+def ways(options: argparse.Namespace) -> dict[str, tuple[Any, dict[str, TileThreads]]]:
     """How steps of a network are carried out: a label, `Layout.steps`, and how it is spread."""
     apart = "interpreted" if jax.default_backend() == "cpu" else "apart"
     programs = {name: (apart, own) for name, own in SPREADS.items() if options.tune or not own}
     return {"together": ("together", {}), **programs}
 
 
-def lowered(steps: Steps, way: Any, threads: dict[str, Threads]) -> list[jax.stages.Lowered]:
+def lowered(steps: Steps, way: Any, threads: dict[str, TileThreads]) -> list[jax.stages.Lowered]:
     """The walk and the gradient in this way."""
     with contextlib.ExitStack() as stack:
         for name, own in threads.items():

@@ -106,7 +106,8 @@ HEADLINES = {
         "data-.*",
         lambda r: r["agent"] in ("neural-fglmcts", "neural-sfglmcts"),
         "data-.*",
-        lambda a, b: b["agent"] == "neural-lmcts",
+        # On covertype the paper gives them another temperature than the plain agent.
+        lambda a, b: b["agent"] == "neural-lmcts" and same("beta")(a, b),
     ),
     "NeuralUCB and ε-greedy beat Langevin sampling": Headline(
         DATA,

@@ -58,7 +58,7 @@ def apart(case: str) -> float:
     """How far the programs' value and gradient are from the others, in their own size."""
     plain, programs = energy_of(case, "together"), energy_of(case, "interpreted")
     data = data_of(plain.network)
-    assert network_programs.suits(programs.network, programs.bonus is not None)
+    assert network_programs.suits_programs(programs.network, programs.bonus is not None)
     one = jax.jit(jax.vmap(plain.data_term))(*data)
     other = jax.jit(jax.vmap(programs.data_term))(*data)
     pairs = zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
@@ -86,12 +86,12 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_comparison_sees_wrong_picks(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = network_programs.gradient
+    right = network_programs.picked_gradient
 
     def wrong(network: Any, theta: Any, rows: Any, picks: Any) -> Any:
         return right(network, theta, rows, MUTANTS[mutant](picks))
 
-    monkeypatch.setattr(network_programs, "gradient", wrong)
+    monkeypatch.setattr(network_programs, "picked_gradient", wrong)
     assert apart("smoothed") > 1e-2
 
 
@@ -138,4 +138,6 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], tuple[int, ...], bool, bool]] = {
 def test_other_networks_are_left_to_the_other_way(other: str) -> None:
     steps, values, layers, exact, bonus = OTHERS[other]
     spec = Spec(**({"arms": 3, "dim": 2, "layout": Layout(steps=steps)} | values))
-    assert not network_programs.suits(Network(spec=spec, layers=layers, exact=exact), bonus)
+    assert not network_programs.suits_programs(
+        Network(spec=spec, layers=layers, exact=exact), bonus
+    )

@@ -44,7 +44,7 @@ class NetworkEnergy(eqx.Module):
 
     def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
         """Σ count · [η ℓ − λ_s φ(max)] over the rows of a batch, and its gradient."""
-        if network_programs.suits(self.network, self.bonus is not None):
+        if network_programs.suits_programs(self.network, self.bonus is not None):
             return self._as_programs(batch, theta)
         weights = self.network.split(theta)
         onehot = lanes.one_hot(batch.arms, self.network.spec.arms).T
@@ -69,15 +69,17 @@ class NetworkEnergy(eqx.Module):
         if self.bonus is None:
             eta = jnp.broadcast_to(self.eta, batch.counts.shape)
             picks = Picks(arms, (batch.rewards, batch.counts * eta), self._slope)
-            played, gradient = network_programs.gradient(network, theta, batch.contexts, picks)
+            played, gradient = network_programs.picked_gradient(
+                network, theta, batch.contexts, picks
+            )
             return jnp.sum(self._loss(batch, played)[0] * batch.counts), gradient
-        scores = network_programs.scores(network, theta, batch.contexts).T
+        scores = network_programs.all_scores(network, theta, batch.contexts).T
         played, best = jnp.sum(scores * lanes.one_hot(arms, len(scores)), axis=0), highest(scores)
         value, slope = self._loss(batch, played)
         reward, gain = self._bonus(batch, best)
         both = jnp.concatenate([arms, first_arm(scores, best)])
         picks = Picks(both, (jnp.concatenate([slope, -gain]),), lambda score, slope: slope)
-        gradient = network_programs.gradient(network, theta, batch.contexts, picks)[1]
+        gradient = network_programs.picked_gradient(network, theta, batch.contexts, picks)[1]
         return jnp.sum((value - reward) * batch.counts), gradient
 
     def _slope(self, score: PerRow, reward: PerRow, weight: PerRow) -> PerRow:

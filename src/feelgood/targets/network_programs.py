@@ -30,24 +30,29 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.targets.networks import Network
 
-Vector = Float[Array, " parameters"]
+_Vector = Float[Array, " parameters"]
 #: The most inputs, and the widest layer, that a program takes.
 MOST_INPUTS, MOST_WIDTH = 64, 128
 #: A matrix product has at least so many rows, columns and terms.
-SMALLEST = 16
+_SMALLEST = 16
 #: With more arms than the first, it pays to bring the rows of an arm together; with more than the
 #: second, not to multiply with the blocks of all arms.
 FEW_ARMS, MANY_ARMS = 3, 16
 
 
-class Threads(NamedTuple):
+class TileThreads(NamedTuple):
     """How a program is spread: picks per tile, and how many times 32 threads it has."""
 
     rows: int
     warps: int
 
 
-FIRST, OTHERS, BLOCKS, SCORES = Threads(32, 4), Threads(64, 4), Threads(32, 4), Threads(64, 4)
+FIRST_LAYER, OTHER_LAYERS, FIRST_BLOCKS, ALL_SCORES = (
+    TileThreads(32, 4),
+    TileThreads(64, 4),
+    TileThreads(32, 4),
+    TileThreads(64, 4),
+)
 
 
 class Picks(NamedTuple):
@@ -61,7 +66,7 @@ class Picks(NamedTuple):
     slope: Callable[..., Float[Array, " picks"]]
 
 
-def suits(network: Network, bonus: bool) -> bool:
+def suits_programs(network: Network, bonus: bool) -> bool:
     """Whether gradients of this network are programs, and the layout asks for it.
 
     Sums that must keep all digits, wide layers, and contexts per arm are left to the other way. So
@@ -76,17 +81,17 @@ def suits(network: Network, bonus: bool) -> bool:
 
 def wants_arms_together(network: Network) -> bool:
     """Whether a batch is best sorted by its arms."""
-    return network.spec.arms > FEW_ARMS and suits(network, bonus=False)
+    return network.spec.arms > FEW_ARMS and suits_programs(network, bonus=False)
 
 
-def scores(
-    network: Network, theta: Vector, rows: Float[Array, "rows width"]
+def all_scores(
+    network: Network, theta: _Vector, rows: Float[Array, "rows width"]
 ) -> Float[Array, "rows arms"]:
     """f of every arm."""
     count, every = len(rows), network.spec.arms
 
     def program(theta_ref: Any, rows_ref: Any, out_ref: Any) -> None:
-        tile = _Tile(network, theta_ref, SCORES.rows, count)
+        tile = _Tile(network, theta_ref, ALL_SCORES.rows, count)
         layers = tile.layers()
 
         def one(arm: Int[Array, ""], nothing: None) -> None:
@@ -96,27 +101,27 @@ def scores(
 
         lax.fori_loop(0, every, one, None)
 
-    call = _call(network, program, SCORES, [count * every], _tiles(count, SCORES))
+    call = _call(network, program, ALL_SCORES, [count * every], _tiles(count, ALL_SCORES))
     return call(theta, rows.reshape(-1))[0].reshape(count, every)
 
 
-def gradient(
-    network: Network, theta: Vector, rows: Float[Array, "rows width"], picks: Picks
-) -> tuple[Float[Array, " picks"], Vector]:
+def picked_gradient(
+    network: Network, theta: _Vector, rows: Float[Array, "rows width"], picks: Picks
+) -> tuple[Float[Array, " picks"], _Vector]:
     """The score of each pick, and Σ slope · ∇f."""
     count, width, size = len(picks.arms), network.layers[0], network.parameters
-    flat, first, few = rows.reshape(-1), _first_size(network), _tiles(count, OTHERS)
+    flat, first, few = rows.reshape(-1), _first_size(network), _tiles(count, OTHER_LAYERS)
 
     def first_layer(theta_ref: Any, rows_ref: Any, arms_ref: Any, out_ref: Any) -> None:
-        tile = _Tile(network, theta_ref, FIRST.rows, count)
+        tile = _Tile(network, theta_ref, FIRST_LAYER.rows, count)
         tile.put_rows(out_ref, tile.first_layer(rows_ref, tile.take(arms_ref, -1)), width)
 
-    call = _call(network, first_layer, FIRST, [count * width], _tiles(count, FIRST))
+    call = _call(network, first_layer, FIRST_LAYER, [count * width], _tiles(count, FIRST_LAYER))
     [before] = call(theta, flat, picks.arms)
 
     def others(theta_ref: Any, before_ref: Any, *refs: Any) -> None:
         *numbers, scores_ref, deltas_ref, parts_ref = refs
-        tile = _Tile(network, theta_ref, OTHERS.rows, count)
+        tile = _Tile(network, theta_ref, OTHER_LAYERS.rows, count)
         layers = tile.layers()
         hidden = layers.hidden(tile.take_rows(before_ref, width))
         score = layers.output(hidden)
@@ -127,7 +132,9 @@ def gradient(
         tile.put_rows(deltas_ref, delta, width)
 
     sizes = [count, count * width, few * (size - first)]
-    score, deltas, parts = _call(network, others, OTHERS, sizes, few)(theta, before, *picks.numbers)
+    score, deltas, parts = _call(network, others, OTHER_LAYERS, sizes, few)(
+        theta, before, *picks.numbers
+    )
 
     def blocks(rows_ref: Any, arms_ref: Any, deltas_ref: Any, parts_ref: Any, out_ref: Any) -> None:
         from jax.experimental import pallas
@@ -141,14 +148,14 @@ def gradient(
             lambda: _write_sums(parts_ref, out_ref, first, size - first, few)
         )
 
-    call = _call(network, blocks, BLOCKS, [size], network.spec.arms + 1)
+    call = _call(network, blocks, FIRST_BLOCKS, [size], network.spec.arms + 1)
     return score, call(flat, picks.arms, deltas, parts)[0]
 
 
 def _call(
     network: Network,
     program: Callable[..., None],
-    threads: Threads,
+    threads: TileThreads,
     sizes: Sequence[int],
     programs: int,
 ) -> Callable[..., list[Float[Array, " size"]]]:
@@ -171,12 +178,12 @@ def _first_size(network: Network) -> int:
     return network.spec.dim * network.spec.blocks * network.layers[0]
 
 
-def _tiles(count: int, threads: Threads) -> int:
+def _tiles(count: int, threads: TileThreads) -> int:
     return -(-count // threads.rows)
 
 
 def _padded(length: int) -> int:
-    return max(SMALLEST, 1 << (length - 1).bit_length())
+    return max(_SMALLEST, 1 << (length - 1).bit_length())
 
 
 def _column(length: int) -> Int[Array, "1 length"]:
@@ -359,7 +366,7 @@ class _Block:
         row, column = _row(_padded(network.width)), _column(_padded(hidden))
 
         def add(tile: Int[Array, ""], total: Array) -> Array:
-            numbers = tile * BLOCKS.rows + lax.iota(jnp.int32, BLOCKS.rows)
+            numbers = tile * FIRST_BLOCKS.rows + lax.iota(jnp.int32, FIRST_BLOCKS.rows)
             mine = _load(arms, numbers, numbers < self.count, -1) == self.arm
             return lax.cond(
                 _any(mine),
@@ -369,7 +376,7 @@ class _Block:
             )
 
         nothing = jnp.zeros((len(row), column.shape[1]), jnp.float32)
-        total = lax.fori_loop(0, _tiles(self.count, BLOCKS), add, nothing)
+        total = lax.fori_loop(0, _tiles(self.count, FIRST_BLOCKS), add, nothing)
         place = row * (network.spec.blocks * hidden) + self.arm * hidden + column
         _store(out, place, total, (row < network.spec.dim) & (column < hidden))
 

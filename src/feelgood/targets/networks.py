@@ -36,7 +36,7 @@ LEAK = 0.01
 #: Sums of up to so many terms are fused into what uses them.
 FUSED_TERMS = 64
 #: A network is wide with so many inputs, if its first layer has so many times the other parameters.
-MANY_INPUTS, MOST = 256, 8
+MANY_INPUTS, FIRST_SHARE = 256, 8
 #: The matrix of a wide network has a multiple of so many rows, for products cut into tiles.
 ROWS = 32
 #: How layer widths are written in a setting, and in words.
@@ -126,7 +126,7 @@ class Network(eqx.Module):
     def wide(self) -> bool:
         """Whether the first layer has so many inputs that it is not copied."""
         first, *others = (math.prod(shape) for shape in self.shapes)
-        most = not self.spec.shared and first >= MOST * sum(others)
+        most = not self.spec.shared and first >= FIRST_SHARE * sum(others)
         return most and self.spec.dim >= MANY_INPUTS
 
     @property
