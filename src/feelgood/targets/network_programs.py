@@ -47,12 +47,8 @@ class TileThreads(NamedTuple):
     warps: int
 
 
-FIRST_LAYER, OTHER_LAYERS, FIRST_BLOCKS, ALL_SCORES = (
-    TileThreads(32, 4),
-    TileThreads(64, 4),
-    TileThreads(32, 4),
-    TileThreads(64, 4),
-)
+FIRST_LAYER = FIRST_BLOCKS = TileThreads(32, 4)
+OTHER_LAYERS = ALL_SCORES = TileThreads(64, 4)
 
 
 class Picks(NamedTuple):
