@@ -88,7 +88,7 @@ def all_scores(
 
     def program(theta_ref: Any, rows_ref: Any, out_ref: Any) -> None:
         tile = _Tile(network, theta_ref, ALL_SCORES.rows, count)
-        layers = tile.layers()
+        layers = _Layers(network, theta_ref)
 
         def one(arm: Int[Array, ""], nothing: None) -> None:
             before = tile.with_block(rows_ref, arm, tile.there)
@@ -118,7 +118,7 @@ def picked_gradient(
     def others(theta_ref: Any, before_ref: Any, *refs: Any) -> None:
         *numbers, scores_ref, deltas_ref, parts_ref = refs
         tile = _Tile(network, theta_ref, OTHER_LAYERS.rows, count)
-        layers = tile.layers()
+        layers = _Layers(network, theta_ref)
         hidden = layers.hidden(tile.take_rows(before_ref, width))
         score = layers.output(hidden)
         slopes = picks.slope(score, *(tile.take(ref, 0) for ref in numbers))
@@ -243,10 +243,6 @@ class _Tile:
     def _places(self, width: int) -> tuple[Array, Array]:
         column = _column(_padded(width))
         return self.numbers[:, None] * width + column, self.there[:, None] & (column < width)
-
-    def layers(self) -> "_Layers":
-        """All layers behind the first."""
-        return _Layers(self.network, self.theta)
 
     # ---- the first layer ----------------------------------------------------------------
 
