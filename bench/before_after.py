@@ -3,6 +3,7 @@
     python bench/before_after.py OLD/src NEW/src                  # rows of speed.py, on one core
     python bench/before_after.py OLD/src NEW/src --agents lints   # some of them
     python bench/before_after.py OLD/src NEW/src --accelerator    # the device that JAX finds
+    python bench/before_after.py OLD/src NEW/src --large          # many arms and networks, one core
 
 Every run is a process of its own, without JAX's cache on disk. The two versions take turns, so that
 a disturbed minute meets both, and the shortest time of each counts. Only `feelgood.run` is called,
@@ -20,8 +21,8 @@ from typing import Any
 import speed
 
 SIDES = ("before", "after")
-#: The testbed of `neural.py`, which has no name of its own.
-LIKE_ADULT = "rows like adult's"
+#: Features and arms of testbeds with made-up rows; the first is that of `neural.py`.
+MADE_UP = {"adult-like": (14, 2), "shuttle-like": (9, 7), "restaurant-like": (18, 130)}
 TIMES = ("run_s", "compile_s")
 #: As `gpu_sweep.py` and `neural.py` run them, whose modules old versions cannot import.
 _NETWORK: dict[str, Any] = {"layers": "100", "activation": "leaky", "batch": 256, "updates": 100}
@@ -31,7 +32,27 @@ ON_ACCELERATOR: tuple[dict[str, Any], ...] = (
     {"label": "fglmcts, 400 chains", "agent": "fglmcts", "settings": _SWEEP}
     | {"testbed": speed.TESTBED, "preset": "paper", "rounds": 10_000, "seeds": 100},
     {"label": "neural-lmcts, 100 chains", "agent": "neural-lmcts", "settings": _NETWORK}
-    | {"testbed": LIKE_ADULT, "preset": None, "rounds": 300, "seeds": 100},
+    | {"testbed": "adult-like", "preset": None, "rounds": 300, "seeds": 100},
+)
+#: The paper's λ table, and the paper's networks as their data sets have them.
+_TRAINED: dict[str, Any] = {"layers": "100", "batch": 256, "updates": 100, "lr": 0.01}
+_BONUS: dict[str, Any] = {"lam": 1.0, "b": 1.0, "lam_schedule": "constant"}
+LARGE: tuple[dict[str, Any], ...] = (
+    {"label": "fglmcts on logistic-20, 4 λ", "agent": "fglmcts", "settings": _SWEEP}
+    | {"testbed": "logistic-20", "preset": "paper", "rounds": 2000, "seeds": 1},
+    {"label": "fglmcts on logistic-20, 4 λ, sound", "agent": "fglmcts"}
+    | {"settings": _SWEEP | {"lam_schedule": "constant"}}
+    | {"testbed": "logistic-20", "preset": None, "rounds": 2000, "seeds": 1},
+    {"label": "neural-lmcts, like adult", "agent": "neural-lmcts", "settings": _NETWORK}
+    | {"testbed": "adult-like", "preset": None, "rounds": 200, "seeds": 1},
+    {"label": "neural-ts, like shuttle", "agent": "neural-ts", "settings": _TRAINED}
+    | {"testbed": "shuttle-like", "preset": None, "rounds": 200, "seeds": 1},
+    {"label": "fg-neural-ts, like shuttle", "agent": "fg-neural-ts"}
+    | {"settings": _TRAINED | _BONUS}
+    | {"testbed": "shuttle-like", "preset": None, "rounds": 200, "seeds": 1},
+    {"label": "neural-eps-greedy, like restaurant", "agent": "neural-eps-greedy"}
+    | {"settings": _TRAINED}
+    | {"testbed": "restaurant-like", "preset": None, "rounds": 50, "seeds": 1},
 )
 
 
@@ -56,7 +77,8 @@ def run_here(case: dict[str, Any]) -> dict[str, Any]:
 
     import feelgood
 
-    testbed = _like_adult() if case["testbed"] == LIKE_ADULT else case["testbed"]
+    name = case["testbed"]
+    testbed = _made_up(*MADE_UP[name]) if name in MADE_UP else name
     wanted = {name: case[name] for name in ("rounds", "seeds", "preset")}
     settings = {case["agent"]: case["settings"]}
     results = list(feelgood.run(testbed, case["agent"], settings=settings, **wanted))
@@ -69,16 +91,18 @@ def run_here(case: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _like_adult() -> Any:
-    """The testbed of `neural.py`: made-up rows of the shape of adult."""
+def _made_up(dim: int, arms: int) -> Any:
+    """Made-up rows, as `neural.py` has them."""
     import numpy as np
 
     from feelgood.testbeds import Classification
 
     rng = np.random.default_rng(0)
-    features = rng.normal(size=(20_000, 14))
-    labels = (features[:, 0] + 0.5 * rng.normal(size=20_000) > 0.8).astype(np.int64)
-    return Classification.from_arrays(features, labels, arms=2, preprocess="paper")
+    features = rng.normal(size=(20_000, dim))
+    label = features[:, 0] + 0.5 * rng.normal(size=20_000)
+    cuts = [0.8] if arms == 2 else np.quantile(label, np.arange(1, arms) / arms)
+    labels = np.searchsorted(cuts, label).astype(np.int64)
+    return Classification.from_arrays(features, labels, arms=arms, preprocess="paper")
 
 
 def measure(case: dict[str, Any], trees: dict[str, Path], repeats: int) -> dict[str, Any]:
@@ -116,6 +140,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=10, help="of the rows of speed.py")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each; the shortest counts")
     parser.add_argument("--accelerator", action="store_true", help="large rows, on any device")
+    parser.add_argument("--large", action="store_true", help="many arms and networks")
     parser.add_argument("--out", type=Path, default=speed.HERE / "results" / "before-after.json")
     parser.add_argument("--case", type=json.loads, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -139,7 +164,8 @@ def main() -> None:
     print("| agent | run before | after | ratio | compile before | after | ratio | same regrets |")
     print("|---|---|---|---|---|---|---|---|", flush=True)
     entries = []
-    for case in ON_ACCELERATOR if args.accelerator else on_one_core(args):
+    cases = LARGE if args.large else ON_ACCELERATOR if args.accelerator else on_one_core(args)
+    for case in cases:
         entries.append(measure(case, trees, args.repeats))
         print(cells(entries[-1]), flush=True)
         args.out.parent.mkdir(parents=True, exist_ok=True)

@@ -2,6 +2,7 @@
 
     python bench/gpu_sweep.py                      # on the device that JAX finds
     python bench/gpu_sweep.py --shares             # in 100 s: where the time of the sweep goes
+    python bench/gpu_sweep.py --spreads            # ways to spread a program over threads
     python bench/gpu_sweep.py --seeds 2 --rounds 60 --draws 1   # anywhere, to try the script itself
 
 The inner steps of a round are carried out in two ways: each operation for all chains together, and
@@ -78,7 +79,23 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-THREADS = ((128, 1), (512, 4), (512, 2), (256, 1), (256, 4))
+#: Lengths of a tile, times 32 threads, and tiles of one turn of the loop.
+SPREADS = [
+    (256, 2, 1),
+    (128, 2, 2),
+    (64, 2, 4),
+    (64, 2, 8),
+    (128, 2, 4),
+    (64, 1, 4),
+    (128, 1, 2),
+    (32, 1, 8),
+    (128, 4, 2),
+    (128, 4, 4),
+    (128, 4, 8),
+    (256, 4, 2),
+    (256, 8, 4),
+    (512, 2, 1),
+]
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
 
@@ -117,9 +134,9 @@ def carried_out(steps: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def spread_over(tile: int, warps: int) -> Iterator[None]:
-    """Programs have tiles of this length and so many times 32 threads."""
-    threads = chain_programs.Threads(tile, warps)
+def spread_over(spread: tuple[int, int, int]) -> Iterator[None]:
+    """Programs are spread over threads like this."""
+    threads = chain_programs.Threads(*spread)
     with mock.patch.object(chain_programs, "THREADS", threads):
         yield
 
@@ -372,6 +389,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=150.0, help="seconds to begin a part in")
     parser.add_argument("--limit", type=float, default=225.0, help="seconds until it ends anyway")
     parser.add_argument("--shares", action="store_true", help="where the time of the sweep goes")
+    parser.add_argument("--spreads", action="store_true", help="ways to spread over threads")
     parser.add_argument("--only-sweep", action="store_true", help="one sweep as programs, as JSON")
     parser.add_argument("--out", type=Path, default=Path("bench/results/gpu-sweep.json"))
     return parser.parse_args()
@@ -410,14 +428,28 @@ def time_rounds(report: Report, seeds: int, rounds: int, draws: int) -> None:
         report.part(f"draws apart, {name} rounds", work)
 
 
-def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> None:
-    """Draws of programs that are spread over threads in several ways."""
-    for tile, warps in THREADS:
-        with spread_over(tile, warps):
-            report.part(
-                f"draws apart, tile {tile}, {warps} warps",
-                lambda: timed(APART, seeds, rounds, draws),
-            )
+def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> dict[Any, float]:
+    """Draws of programs that are spread over threads in several ways: µs per step of each."""
+    found = {}
+    for spread in SPREADS:
+        with spread_over(spread):
+            name = "draws apart, tile {}, {} warps, {} together".format(*spread)
+            out = report.part(name, lambda: timed(APART, seeds, rounds, draws))
+        if out:
+            found[spread] = out["µs_per_step"]
+    return found
+
+
+def spreads(options: argparse.Namespace) -> bool:
+    """Times all spreads, and runs the sweep with the three quickest."""
+    report = Report(options.out, options.budget, options.limit)
+    found = time_threads(report, options.seeds, options.rounds // 2, options.draws)
+    for spread in sorted(found, key=lambda spread: found[spread])[:3]:
+        with spread_over(spread):
+            name = "sweep apart, tile {}, {} warps, {} together".format(*spread)
+            work = functools.partial(swept, APART, "fglmcts", options.seeds, options.rounds)
+            report.part(name, work)
+    return not report.failed
 
 
 def share_out(options: argparse.Namespace) -> bool:
@@ -452,7 +484,8 @@ def main() -> int:
         if options.only_sweep:
             print(json.dumps(swept(APART, "fglmcts", options.seeds, options.rounds)))
             return 0
-        return 0 if (share_out if options.shares else compare)(options) else 1
+        work = share_out if options.shares else spreads if options.spreads else compare
+        return 0 if work(options) else 1
 
 
 if __name__ == "__main__":

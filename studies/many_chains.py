@@ -56,7 +56,7 @@ class ManyChains(Policy):
         return jnp.broadcast_to(x[..., None], (*x.shape, self.chains))
 
     def hints(self, spec: Spec) -> Hints:
-        return Hints(alone=True, grows=self.one.hints(self._inner(spec)).grows)
+        return Hints(company="none", grows=self.one.hints(self._inner(spec)).grows)
 
     def needs(self, spec: Spec) -> Needs:
         del spec

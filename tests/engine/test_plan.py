@@ -3,6 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable
+from typing import Literal
 
 import jax.numpy as jnp
 import pytest
@@ -41,13 +42,17 @@ def plan_of(
 
 
 @pytest.mark.parametrize(
-    ("alone", "settings", "seeds", "largest"),
-    [(True, 2, 3, 1), (True, 1, 20, 1), (False, 3, 20, 30), (False, 20, 1, 10), (False, 1, 20, 10)],
+    ("company", "settings", "seeds", "largest"),
+    [
+        *[("none", 2, 3, 1), ("none", 1, 20, 1)],
+        *[("any", 3, 20, 30), ("any", 20, 1, 10), ("any", 1, 20, 10)],
+        *[("seed", 3, 20, 3), ("seed", 20, 1, 10), ("seed", 1, 20, 1)],
+    ],
 )
 def test_no_program_holds_more_chains_than_the_agent_wants(
-    alone: bool, settings: int, seeds: int, largest: int
+    company: Literal["any", "seed", "none"], settings: int, seeds: int, largest: int
 ) -> None:
-    groups, workers = on_cores(alone, 1, None, settings, seeds, 2, lambda sentence: None)
+    groups, workers = on_cores(company, 1, None, settings, seeds, 2, lambda sentence: None)
     assert workers == 2
     assert max(len(g.settings) * len(g.seeds) for g in groups) == largest
     every = {(g, n) for group in groups for g in group.settings for n in group.seeds}

@@ -88,7 +88,7 @@ class Alone(Biased):
     """As `Biased`, with one chain in a program."""
 
     def hints(self, spec: Any) -> Hints:
-        return Hints(alone=True)
+        return Hints(company="none")
 
 
 def test_groups_of_any_size_play_the_same() -> None:

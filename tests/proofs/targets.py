@@ -19,6 +19,7 @@ from feelgood.agents import grammar
 from feelgood.agents.grammar import all_names
 from feelgood.agents.thompson import Mode, Thompson, ThompsonState
 from feelgood.core.spec import Layout
+from feelgood.targets.evaluators.seed_strips import SeedStore
 from feelgood.targets.history import Rows
 from feelgood.targets.observations import Data
 from feelgood.targets.random_batches import BatchGrams
@@ -268,9 +269,9 @@ def fed(policy: Thompson, state: ThompsonState, data: Problem, rounds: range) ->
     return _fed(policy, strong(state), tuple(map(each, stored)))
 
 
-def with_lanes(spec: Spec, lanes: int) -> Spec:
-    """The same problem for so many chains."""
-    return dataclasses.replace(spec, layout=Layout(chains=lanes))
+def with_lanes(spec: Spec, lanes: int, settings: int = 1) -> Spec:
+    """The same problem for so many chains; so many of them are settings of one seed."""
+    return dataclasses.replace(spec, layout=Layout(chains=lanes, settings=settings))
 
 
 def learned(policy: Thompson, data: Problem, lanes: int | None = None) -> ThompsonState:
@@ -283,7 +284,10 @@ def learned(policy: Thompson, data: Problem, lanes: int | None = None) -> Thomps
 
 
 def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState:
-    """One chain's data given to many chains, with no more room than there are rounds."""
+    """One chain's data given to many chains, with no more room than there are rounds.
+
+    They are settings of one seed: all have the same contexts.
+    """
 
     def last(x: jax.Array) -> jax.Array:
         return jnp.broadcast_to(x, (*x.shape[:-1], lanes))
@@ -292,7 +296,8 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
         rounds = int(state.data.count)
         return jnp.broadcast_to(x[..., :rounds], (*x.shape[:-2], lanes, rounds))
 
-    many = policy.init(jax.random.split(jax.random.key(0), lanes), with_lanes(state.spec, lanes))
+    spec = with_lanes(state.spec, lanes, lanes)
+    many = policy.init(jax.random.split(jax.random.key(0), lanes), spec)
     rows = state.data.rows
     if rows is not None:
         rows = Rows(
@@ -301,7 +306,7 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
             arms=stored(rows.arms),
             rewards=stored(rows.rewards),
             filled=rows.filled,
-            spec=with_lanes(rows.spec, lanes),
+            spec=spec,
         )
     grams = state.data.grams
     data = Data(
@@ -312,12 +317,26 @@ def widened(policy: Thompson, state: ThompsonState, lanes: int) -> ThompsonState
     )
     root = None if state.root is None else last(state.root)
     mode = None if state.mode is None else Mode(*map(last, state.mode))
+    chain = many.chain
+    if isinstance(chain.memo, SeedStore):
+        chain = chain._replace(memo=chain.memo._replace(shown=state.chain.memo.shown))
     return eqx.tree_at(
-        lambda s: (s.data, s.root, s.mode),
+        lambda s: (s.data, s.chain, s.root, s.mode),
         many,
-        (data, root, mode),
+        (data, chain, root, mode),
         is_leaf=lambda leaf: leaf is None,
     )
+
+
+def with_contexts(rows: Rows, data: Problem) -> Rows:
+    """The same where an agent's evaluator keeps the contexts: as passes read them from rows."""
+    shown = jnp.moveaxis(jnp.asarray(data.contexts), 0, -1)  # the rounds on the last axis
+    shown = jnp.pad(shown, [(0, 0)] * (shown.ndim - 1) + [(0, rows.capacity - data.rounds)])
+    if rows.spec.lanes:
+        shown = jnp.broadcast_to(
+            shown[..., None, :], (*shown.shape[:-1], *rows.spec.lanes, shown.shape[-1])
+        )
+    return eqx.tree_at(lambda r: r.contexts, rows, shown, is_leaf=lambda leaf: leaf is None)
 
 
 def starting_at(

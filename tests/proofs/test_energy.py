@@ -33,6 +33,7 @@ from proofs.targets import (
     quick_jit,
     strong,
     unflat,
+    with_contexts,
 )
 from rounds import decide
 
@@ -41,7 +42,7 @@ from feelgood.agents.thompson import Thompson, ThompsonState
 from feelgood.core.spec import Layout, Likelihood
 from feelgood.targets.bonus import FeelGood, SmoothedFeelGood, on_scores
 from feelgood.targets.energy import LinearModelTarget
-from feelgood.targets.evaluators import Columns, FullPass, Products, Pruned
+from feelgood.targets.evaluators import Columns, FullPass, Products, Pruned, SeedStrips
 from feelgood.targets.evaluators.pruned import CLASSES, Anchored
 
 HARD = [{"b": 0.5}, {"b": 1000.0}]
@@ -308,6 +309,11 @@ def run_of(
 
 
 @quick_jit
+def evaluate_bonus(evaluator: Any, memo: Any, rows: Any, theta: Any) -> Any:
+    return evaluator.evaluate(memo, rows, theta, jnp.zeros(0))
+
+
+@quick_jit
 def anchored(evaluator: Pruned, memo: Anchored, rows: Any) -> Anchored:
     return evaluator.anchored(memo, rows)
 
@@ -357,6 +363,40 @@ def test_pruned_bonus_equals_the_full_pass_along_a_run(name: str, b: float, sche
     assert pruned, "nothing was pruned: the comparison is empty"
 
 
+@pytest.mark.parametrize(
+    ("name", "b", "loss"),
+    slow_but(
+        [("fglmcts", 1000.0, "squared"), ("sfglmcts", 0.6, "bernoulli")],
+        itertools.product(("fglmcts", "sfglmcts"), (0.6, 1000.0), LOSSES),
+    ),
+)
+def test_strips_equal_the_full_pass_along_a_run(name: str, b: float, loss: str) -> None:
+    """Where arms share parameters; from the memo that the run has, near the chain and far."""
+    values = {"lam": 0.5, "b": b, "s": 50.0, "steps": 5, "lam_schedule": "sqrt", "step": 0.05}
+    policy = agent(name, likelihood=loss, **values)
+    kept = 0
+    for state, seen in played_so_far(policy, 900, [300, 900], "logistic-20"):
+        evaluator, memo, rows = policy.energy(state.spec).bonus, state.chain.memo, state.data.rows
+        assert isinstance(evaluator, SeedStrips) and rows is not None
+        whole, every = FullPass(bonus=evaluator.bonus, spec=state.spec), with_contexts(rows, seen)
+        rng, checks = levels.generator_for(f"strips {name} {b} {loss} {seen.rounds}"), []
+        shown = np.swapaxes(seen.contexts.astype(np.float64), 1, 2)
+        for scale in np.repeat([1e-4, 1e-3, 1e-2, 1.0, 30.0, 1e-3], 3):
+            move = jnp.asarray(rng.normal(size=state.chain.theta.shape), jnp.float32)
+            theta, before = state.chain.theta + scale * move, memo
+            best, second = np.sort(shown @ np.asarray(theta[:, 0], np.float64), axis=1)[:, :-3:-1].T
+            if np.min(best - second) < 1e-6 * (1.0 + np.linalg.norm(theta)):
+                continue  # where two arms are level to float32 accuracy, either one is right
+            value, gradient, memo = evaluate_bonus(evaluator, memo, rows, theta)
+            want, slope, _ = evaluate_bonus(whole, (), every, theta)
+            size = seen.rounds * (1.0 + float(jnp.linalg.norm(theta)))
+            checks.append(levels.close("value", value, want, ROUNDING * size))
+            checks.append(levels.close("gradient", gradient, slope, ROUNDING * seen.rounds))
+            kept += int(jnp.sum(memo.found.anchors == before.found.anchors)) > 0
+        require(checks)
+    assert kept > 6, "strips were read at every point: the comparison is empty"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("s", slow_but((3.0,), (3.0, 50.0)))
 def test_pruned_smoothed_bonus_equals_the_full_pass(s: float) -> None:
@@ -380,8 +420,8 @@ def test_the_value_alone_is_that_of_the_evaluation(arms: int) -> None:
     formula = formula_of(policy, data)
     points = points_for([formula], f"value alone {arms}", 5)
     state = learned(policy, data, len(points))
-    rows = state.data.rows
-    assert rows is not None and policy.bonus is not None
+    assert state.data.rows is not None and policy.bonus is not None
+    rows = with_contexts(state.data.rows, data)
     evaluator = FullPass(bonus=policy.bonus, spec=data.spec)
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
     value, _, _ = evaluator.evaluate((), rows, theta, no_luck)
@@ -465,8 +505,8 @@ def test_layouts_of_the_accelerator_equal_the_full_pass(layout: Any, kind: str) 
     both = [dataclasses.replace(formula, b=cap) for cap in (0.5, 1.5)]
     points = points_for(both, f"{layout.__name__} {kind}", 6)
     state = learned(policy, data, len(points))
-    rows = state.data.rows
-    assert rows is not None and policy.bonus is not None
+    assert state.data.rows is not None and policy.bonus is not None
+    rows = with_contexts(state.data.rows, data)
     caps = jnp.repeat(jnp.asarray([0.5, 1.5]), 3)
     made_of: Any = SmoothedFeelGood if smooth else FeelGood
     shape = {"s": jnp.asarray(2.0)} if smooth else {}

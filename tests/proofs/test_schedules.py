@@ -92,7 +92,7 @@ def test_with_fixed_arms_the_bonus_is_the_total_weight_times_the_best(schedule: 
     state = learned(policy, data, len(points))
     target = LinearModelTarget.of(policy.energy(state.spec), state.data, unflat(points, data.spec))
     theta, no_luck = unflat(points, data.spec), jnp.zeros((0, len(points)))
-    value, gradient, _ = target.evaluate(theta, (), no_luck)
+    value, gradient, _ = target.evaluate(theta, state.chain.memo, no_luck)
     weight, best = total_weight(schedule), points.max(axis=1)
     pull = weight * (points == best[:, None])
     plain = flat(target.data_gradient(theta))

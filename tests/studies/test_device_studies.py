@@ -364,7 +364,7 @@ def test_linear_agents_are_cut_by_memory_too(
     monkeypatch.setenv(VARIABLE, for_chains(policy, testbed, chains))
     heard: list[str] = []
     groups, workers = on_cores(
-        *(False, chain_bytes(policy, testbed.spec, ROUNDS), memory_limit()),
+        *("any", chain_bytes(policy, testbed.spec, ROUNDS), memory_limit()),
         *(1, 5, 2, heard.append),
     )
     assert len(groups) == parts

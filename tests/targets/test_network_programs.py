@@ -86,12 +86,12 @@ MUTANTS = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_the_comparison_sees_wrong_picks(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = network_programs.picked_gradient
+    right = network_programs.AS_PROGRAMS
 
     def wrong(network: Any, theta: Any, rows: Any, picks: Any) -> Any:
-        return right(network, theta, rows, MUTANTS[mutant](picks))
+        return right.gradient(network, theta, rows, MUTANTS[mutant](picks))
 
-    monkeypatch.setattr(network_programs, "picked_gradient", wrong)
+    monkeypatch.setattr(network_programs, "AS_PROGRAMS", right._replace(gradient=wrong))
     assert apart("smoothed") > 1e-2
 
 

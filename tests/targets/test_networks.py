@@ -77,8 +77,7 @@ def test_block_first_layer_is_the_explicit_feature(
     rows = jnp.stack([network.row(jnp.asarray(x)) for x in contexts])
     weights = network.split(theta)
     every, _ = network.forward(weights, rows)
-    hot = jax.nn.one_hot(jnp.arange(len(rows)) % spec.arms, spec.arms)
-    played, _ = network.forward(weights, rows, hot)
+    played, _ = network.forward(weights, rows, jnp.arange(len(rows)) % spec.arms)
     for i, x in enumerate(contexts):
         want = [
             explicit(network, np.asarray(theta), feature_of(spec, x, a)) for a in range(spec.arms)
@@ -101,7 +100,7 @@ def test_gradients_by_finite_differences(
     slopes = np.random.default_rng(3).normal(size=(len(rows), spec.arms)).astype(np.float32)
     _, tape = network.forward(weights, rows)
     gradient = network.backward(weights, tape, jnp.asarray(slopes))
-    picked = jax.nn.one_hot(jnp.arange(len(rows)) % spec.arms, spec.arms)
+    picked = jnp.arange(len(rows)) % spec.arms
     _, short = network.forward(weights, rows, picked)
     one_arm = network.backward(weights, short, jnp.asarray(slopes[:, :1]))
 
@@ -112,7 +111,7 @@ def test_gradients_by_finite_differences(
             for a in range(spec.arms)
         )
 
-    single = np.asarray(picked) * slopes[:, :1]
+    single = np.eye(spec.arms)[picked] * slopes[:, :1]
     point, step = np.asarray(theta, np.float64), 1e-6
     for got, chosen in ((gradient, slopes), (one_arm, single)):
         weight = np.asarray(chosen, np.float64)
@@ -188,17 +187,17 @@ def test_a_wide_network_is_the_narrow_one(widths: str, monkeypatch: pytest.Monke
     theta = 3.0 * network.init(jax.random.key(5))
     contexts = jnp.asarray(rng.normal(size=(9, 300)), jnp.float32)
     slopes = jnp.asarray(rng.normal(size=(9, 3)), jnp.float32)
-    onehot = jax.nn.one_hot(jnp.arange(9) % 3, 3)
+    picked, second = jnp.arange(9) % 3, jax.nn.one_hot(1, 3)
 
     def everything(theta: jax.Array) -> list[jax.Array]:
         rows, weights = jax.vmap(network.row)(contexts), network.split(theta)
         scores, tape = network.forward(weights, rows)
-        played, short = network.forward(weights, rows, onehot)
+        played, short = network.forward(weights, rows, picked)
         found, factors = network.factors(theta, contexts[0])
         gradients = [
             network.backward(weights, tape, slopes),
             network.backward(weights, short, slopes[:, :1]),
-            network.squared_gradient(factors, onehot[1]),
+            network.squared_gradient(factors, second),
         ]
         cut = [gradient[: network.parameters] for gradient in gradients]
         return [scores, played, found, network.squared_norms(factors, jnp.abs(theta)), *cut]

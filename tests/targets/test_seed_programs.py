@@ -3,7 +3,6 @@
 Kernels are interpreted here; on an accelerator `bench/gpu_logistic.py` makes the same comparison.
 """
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -13,85 +12,47 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from grids import covering, slow_but
-from proofs.targets import SETTINGS, agent, quick_jit
+from proofs.targets import SETTINGS, agent
+from shared_contexts import (
+    CHAINS,
+    FORMS,
+    KEYS,
+    SEEDS,
+    assert_same_draws,
+    draw,
+    evaluated,
+    form_of,
+    gaps_to_plain,
+    points,
+    rows_of,
+    shown_to,
+    swept,
+    with_rounds,
+)
+from shared_contexts import laid_out as laid_out_anywhere
 from triton_calls import triton_calls
 
 from feelgood import AGENTS, TESTBEDS, Spec
 from feelgood.agents.thompson import Thompson
-from feelgood.core.spec import Layout
-from feelgood.numerics import generator
-from feelgood.numerics.keys import LaneKeys
-from feelgood.targets.bonus import on_scores
-from feelgood.targets.evaluators import FullPass, SeedPrograms, seed_programs
-from feelgood.targets.history import Rows
+from feelgood.targets.evaluators import SeedPrograms, seed_programs
 from feelgood.targets.losses import loss_for
 
-SEEDS, SWEPT = 2, 3
-CHAINS = SEEDS * SWEPT
-KEYS = LaneKeys(keys=jax.vmap(generator.key)(jnp.arange(SEEDS)), settings=SWEPT)
 TILE = seed_programs.SPREAD.tile
 #: A store whose last tile is not whole.
 ROOM = 512 + TILE // 2
 
-FORMS: dict[str, tuple[str, dict[str, Any]]] = {
-    "hard": ("fglmcts", {}),
-    "sqrt": ("fglmcts", {"lam_schedule": "sqrt"}),
-    "smoothed": ("sfglmcts", {"s": 2.0}),
-    "linked": ("fglmcts", {}),
-    "linked, smoothed": ("sfglmcts", {"s": 5.0, "lam_schedule": "sqrt"}),
-}
-
 
 def laid_out(spec: Spec, steps: Any) -> Spec:
-    layout = Layout(chains=CHAINS, settings=SWEPT, reads_all=True, steps=steps)
-    return dataclasses.replace(spec, layout=layout)
-
-
-def swept(policy: Thompson) -> Thompson:
-    """A sweep over the cap and the step."""
-    values = jnp.repeat(jnp.asarray([0.3, 0.6, 1.5]), SEEDS)
-    bonus = dataclasses.replace(policy.bonus, b=values)
-    return dataclasses.replace(policy, step=policy.step * values, bonus=bonus)
-
-
-def stores(spec: Spec, rounds: int, room: int) -> tuple[Rows, Any]:
-    """The same contexts as rows and as a memo; what is behind the last round must not matter."""
-    rng = np.random.default_rng(rounds)
-    shown = rng.normal(size=(spec.dim, spec.arms, SEEDS, room)).astype(np.float32)
-    shown[..., rounds:] = 7.0
-    rows = Rows.empty(spec, all_arms=True, played=False).reserve(room)
-    contexts = jnp.asarray(np.tile(shown, (1, 1, SWEPT, 1)))
-    rows = eqx.tree_at(lambda r: (r.contexts, r.filled), rows, (contexts, jnp.asarray(rounds)))
-    return rows, jnp.asarray(np.transpose(shown, (2, 1, 3, 0)))
-
-
-def evaluated(evaluator: Any, memo: Any, rows: Rows, theta: Any) -> Any:
-    @quick_jit  # anew at every call: a mutant must not find the program of another
-    def evaluate(evaluator: Any, memo: Any, rows: Rows, theta: Any) -> Any:
-        no_luck = jnp.zeros((0, CHAINS))
-        value, gradient, _ = evaluator.evaluate(memo, rows, theta, no_luck)
-        return value, gradient, evaluator.value(memo, rows, theta, no_luck)[0]
-
-    return evaluate(evaluator, memo, rows, theta)
+    return laid_out_anywhere(spec, steps, reads_all=True)
 
 
 def gaps(form: str, dim: int, rounds: int, arms: int = 5) -> tuple[float, float, float]:
     """How far value, gradient and value alone are from the plain ones, relative to their size."""
-    name, values = FORMS[form]
-    linked = "linked" in form
     spec = laid_out(Spec(arms=arms, dim=dim, shared=True), "interpreted")
-    bonus = swept(agent(name, lam=0.5, **values)).bonus
-    assert bonus is not None
-    bonus = on_scores(bonus, "bernoulli" if linked else "squared")
-    rows, memo = stores(spec, rounds, ROOM)
-    rng = np.random.default_rng(dim)
-    theta = jnp.asarray(rng.normal(size=(dim, 1, CHAINS)) / dim, jnp.float32)
-    kernel = evaluated(SeedPrograms(bonus=bonus, spec=spec), memo, rows, theta)
-    plain = evaluated(FullPass(bonus=bonus, spec=spec), (), rows, theta)
-    assert np.abs(plain[1]).max() > 0.01 * rounds**0.5, "nothing to compare"
-    every = [np.abs(one - other).max() for one, other in zip(kernel, plain, strict=True)]
-    size, steep = max(1.0, np.abs(plain[0]).max()), max(1.0, np.abs(plain[1]).max())
-    return every[0] / size, every[1] / steep, every[2] / size
+    shown, bonus, theta = shown_to(spec, rounds, ROOM), form_of(form), points(dim)
+    rows, memo = rows_of(spec, shown, rounds), jnp.asarray(np.transpose(shown, (2, 1, 3, 0)))
+    found = evaluated(SeedPrograms(bonus=bonus, spec=spec), memo, rows, theta)
+    return gaps_to_plain(found, bonus, rows, theta)
 
 
 CASES = itertools.product(FORMS, (20, 40), (1, TILE, TILE + 1, ROOM))
@@ -139,32 +100,6 @@ def test_a_wrong_kernel_is_noticed(wrong: Any, monkeypatch: pytest.MonkeyPatch) 
     assert max(gaps("hard", 20, TILE + 1)) > 1e-3
 
 
-def with_rounds(policy: Thompson, spec: Spec, rounds: int) -> Any:
-    """A sweep's chains after some rounds; settings share their seed's contexts."""
-    rng = np.random.default_rng(rounds)
-    contexts = np.tile(rng.normal(size=(rounds, *spec.context_shape, SEEDS)), SWEPT)
-    arms = jnp.asarray(rng.integers(0, spec.arms, (rounds, CHAINS)))
-    data = (
-        jnp.asarray(contexts, jnp.float32),
-        jnp.asarray(rng.random((rounds, CHAINS)) < 0.5, float),
-    )
-
-    @quick_jit
-    def learn(policy: Thompson, data: Any) -> Any:
-        def one(t: Any, state: Any) -> Any:
-            return policy.update(state, data[0][t], arms[t], data[1][t])
-
-        state = policy.reserve(policy.init(KEYS, spec), 600)
-        return jax.lax.fori_loop(0, rounds, one, state)
-
-    return learn(policy, data)
-
-
-@quick_jit
-def draw(policy: Thompson, state: Any) -> Any:
-    return policy.draw(KEYS, state)
-
-
 AGENTS_HERE = ("fglmcts", "sfglmcts", "pfglmcts", "psfglmcts", "fgmalats", "released-fgmalats")
 DRAWS = list(itertools.product(AGENTS_HERE, ("squared", "bernoulli")))
 
@@ -184,14 +119,7 @@ def test_chains_draw_what_they_draw_on_the_plain_path(name: str, rewards: Any) -
         assert (state.data.rows.contexts is None) == kernel, "contexts are kept in one place"
         found.append(draw(policy, state))
         begun = state.chain.theta
-    plain, programs = found
-    assert np.all(np.abs(plain.chain.theta - begun).max(axis=(0, 1)) > 1e-3), "nothing was drawn"
-    for one, other in zip(
-        jax.tree.leaves((plain.chain.theta, plain.info)),
-        jax.tree.leaves((programs.chain.theta, programs.info)),
-        strict=True,
-    ):
-        np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-5 * max(1.0, np.abs(one).max()))
+    assert_same_draws(*found, begun)
 
 
 def test_contexts_are_stored_once_per_seed_and_grow_by_themselves() -> None:

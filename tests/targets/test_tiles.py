@@ -15,6 +15,7 @@ from proofs.levels import require
 from proofs.targets import agent, flat, formula_of, learned, problem, quick_jit, unflat
 
 from feelgood import Spec
+from feelgood.numerics import chain_programs
 from feelgood.numerics.chain_programs import THREADS
 from feelgood.targets.evaluators.tiles import Tiles
 from feelgood.targets.history import Rows
@@ -31,15 +32,25 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@quick_jit
 def evaluate(evaluator: Tiles, rows: Rows, theta: Any) -> Any:
-    return evaluator.evaluate((), rows, theta, jnp.zeros((0,)))
+    # Anew at every call: it must not find the program of another spread.
+    return quick_jit(lambda e, r, x: e.evaluate((), r, x, jnp.zeros((0,))))(evaluator, rows, theta)
 
 
 @pytest.mark.parametrize(
     ("form", "rounds"), covering(itertools.product(FORMS, (1, TILE, TILE + 1, 2 * TILE, ROOM)))
 )
 def test_tiles_have_the_value_and_the_gradient_of_the_formula(form: str, rounds: int) -> None:
+    require(checks_of(form, rounds))
+
+
+@pytest.mark.parametrize("together", [2, 4])
+def test_tiles_of_one_turn_have_them_too(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chain_programs, "THREADS", THREADS._replace(together=together))
+    require(checks_of("hard", TILE + 1))
+
+
+def checks_of(form: str, rounds: int) -> list[levels.Check]:
     name, values = FORMS[form]
     policy, data = agent(name, lam=0.5, **values), problem(Spec(arms=3, dim=2), rounds)
     formula = dataclasses.replace(formula_of(policy, data), eta=0.0, rho=0.0)
@@ -60,4 +71,4 @@ def test_tiles_have_the_value_and_the_gradient_of_the_formula(form: str, rounds:
         got = -float(bonus.strength) * np.asarray(value), -float(bonus.strength) * flat(gradient)
         checks.append(levels.close("value", got[0], formula.value(point), ROUNDING * size))
         checks.append(levels.close("gradient", got[1], formula.gradient(point), ROUNDING * steep))
-    require(checks)
+    return checks

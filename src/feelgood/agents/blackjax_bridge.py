@@ -127,7 +127,7 @@ class BlackjaxThompson(GibbsPolicy):
 
     def hints(self, spec: Spec) -> Hints:
         return Hints(
-            alone=True,
+            company="none",
             linear=True,
             target=self.linear_target(spec, self.bonus),
             matched=functools.partial(self.matched, spec),

@@ -95,7 +95,7 @@ class NeuralPolicy(Policy):
         per_round = 2 * row_bytes(network) + (0 if self.batch else activations)
         return Hints(
             layout="chains first",
-            alone=True,  # one chain's products keep a core busy; batched ones are slower there
+            company="none",  # one chain's products keep a core busy; batched ones are slower there
             grows=self.reads_history(),
             memory=(fixed, per_round),
         )

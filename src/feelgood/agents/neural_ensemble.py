@@ -8,7 +8,6 @@ from feelgood.agents.neural_members import MembersPolicy
 from feelgood.core.policy import AGENTS
 from feelgood.core.settings import setting
 from feelgood.core.spec import Number
-from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
@@ -38,10 +37,9 @@ class NeuralEnsemble(MembersPolicy):
         self, state: TrainedState, batch: Batch
     ) -> tuple[Float[Array, "members rows"], Float[Array, "members rows"]]:
         network = self.network(state.spec)
-        onehot = lanes.one_hot(batch.arms, state.spec.arms).T
 
         def fixed(theta: Float[Array, " parameters"]) -> Float[Array, " rows"]:
-            return network.forward(network.split(theta), batch.contexts, onehot)[0][:, 0]
+            return network.forward(network.split(theta), batch.contexts, batch.arms)[0][:, 0]
 
         offsets = self.prior_scale * self.of_each_member(state.spec, fixed, state.extra.own)
         return offsets, jnp.ones_like(offsets)

@@ -121,8 +121,8 @@ class MembersPolicy(TrainedPolicy):
         weight: Float[Array, " rows"],
     ) -> _Vector:
         network, likelihood = self.network(spec), loss_for(self.likelihood, spec)
-        weights, onehot = network.split(theta), lanes.one_hot(batch.arms, spec.arms).T
-        scores, tape = network.forward(weights, batch.contexts, onehot)
+        weights = network.split(theta)
+        scores, tape = network.forward(weights, batch.contexts, batch.arms)
         slope = loss_slope(likelihood, scores[:, 0] + offset, batch.rewards)
         slopes = (weight * slope * batch.counts)[:, None]
         return network.backward(weights, tape, slopes)[: len(theta)]

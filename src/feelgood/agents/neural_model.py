@@ -69,6 +69,10 @@ class NeuralModelPolicy(ModelPolicy, NeuralPolicy):
             batches = self.batches(key, replay, self.updates)
             if batches is None:
                 sums = replay.total(lambda batch, v: feature_sums(network, batch, v), theta)
+            elif not spec.layout.reads_all:  # in a small loop products would be no library calls
+                stats, squares = feature_sums(network, batches, theta)
+                weight = count / (self.updates * self.batch)
+                sums = stats.times(weight), weight * squares
             else:
 
                 def part(i: Int[Array, ""]) -> tuple[Stats, Number]:

@@ -6,7 +6,7 @@ preconditioner, warm-started from the round before.
 
 import dataclasses
 import functools
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -176,8 +176,7 @@ class Thompson(GibbsPolicy):
     def hints(self, spec: Spec) -> Hints:
         return Hints(
             layout="lanes",
-            # Chains that prune take different branches; a long history per arm fills a core alone.
-            alone=self.bonus is not None and (spec.shared or self._short_moves()),
+            company=self._company(spec),
             # Jumps read the whole store, whatever the bonus does.
             grows=self.kernel.jumps or not self.energy(spec, self.first_scales(spec)).reads_filled,
             linear=True,
@@ -186,6 +185,14 @@ class Thompson(GibbsPolicy):
             target=self.linear_target(spec, self.bonus),
             matched=functools.partial(self.matched, spec),
         )
+
+    def _company(self, spec: Spec) -> Literal["any", "seed", "none"]:
+        evaluator = self._evaluator(spec)
+        if evaluator is not None and evaluator.shares_reads:
+            return "seed"
+        # Chains that prune take different branches; a long history per arm fills a core alone.
+        alone = evaluator is not None and (spec.shared or self._short_moves())
+        return "none" if alone else "any"
 
     def needs(self, spec: Spec) -> Needs:
         del spec

@@ -59,8 +59,8 @@ class Hints(NamedTuple):
     #: "one": written for one chain, and lifted with `vmap`. "chains first": the same, and its
     #: matrix products want the chains on the leading axis. "lanes": takes the lanes itself.
     layout: Literal["one", "chains first", "lanes"] = "one"
-    #: Whether on a CPU each chain is best played by a program of its own.
-    alone: bool = False
+    #: Which chains a CPU plays best by one program: any, those of one seed, or none beside one.
+    company: Literal["any", "seed", "none"] = "any"
     #: Whether a round costs more with more room: where passes read the whole store, it grows.
     grows: bool = False
     #: Bytes that one chain takes besides its history, and per remembered round; None: the engine

@@ -8,7 +8,7 @@ Agents, samplers and targets are told by the `Layout` in their `Spec` and never 
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 from jaxtyping import Array
@@ -156,7 +156,7 @@ def make_plan(
     else:
         size = chain_bytes(policy, spec, rounds)
         wanted = device.usable_cores() if workers is None else workers
-        groups, workers = on_cores(hints.alone, size, limit, settings, seeds, wanted, notify)
+        groups, workers = on_cores(hints.company, size, limit, settings, seeds, wanted, notify)
     first = groups[0]
     layout = layout_of(first.chains, len(first.settings))
     block = block_length(testbed, len(first.seeds), rounds)
@@ -201,7 +201,7 @@ def chains_that_fit(size: int, wanted: int, limit: int | None) -> int:
 
 
 def on_cores(
-    alone: bool,
+    company: Literal["any", "seed", "none"],
     size: int,
     limit: int | None,
     settings: int,
@@ -212,11 +212,11 @@ def on_cores(
     """The chains in groups for this many threads, and how many of these memory allows.
 
     Every thread has some chains, and all programs have one shape. No more than fit are played at
-    once by all threads together; with `alone`, a program holds one.
+    once by all threads together. A program holds chains that are company for each other.
     """
     chains = settings * seeds
     fit = chains_that_fit(size, workers * chains, limit)
-    if fit < min(chains, workers if alone else chains):
+    if fit < min(chains, workers if company == "none" else chains):
         notify(
             f"{chains} chains need about {chains * size / GIB:.1f} GiB, more than this "
             f"machine has: no more than {fit} run at once."
@@ -225,9 +225,9 @@ def on_cores(
         g_size, n_size = settings, math.ceil(seeds / workers)
     else:
         g_size, n_size = math.ceil(settings / workers), seeds
-    most = 1 if alone else max(1, fit // workers)
+    most = 1 if company == "none" else max(1, fit // workers)
     g_size = min(g_size, most)
-    n_size = max(1, min(n_size, most // g_size))
+    n_size = 1 if company == "seed" else max(1, min(n_size, most // g_size))
     groups = [Group(g, n) for g in cut_evenly(settings, g_size) for n in cut_evenly(seeds, n_size)]
     return groups, min(workers, fit)
 

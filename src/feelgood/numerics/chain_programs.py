@@ -33,10 +33,11 @@ class Chains(NamedTuple):
 
 
 class Threads(NamedTuple):
-    """How a chain's program is spread: the length of a tile, and how many times 32 threads."""
+    """How a program is spread: a tile's length, times 32 threads, tiles of a turn of the loop."""
 
     tile: int = 256
     warps: int = 2
+    together: int = 1
 
 
 #: What suits a linear model with a few dozen parameters: 4 rounds of a tile per thread. A step then

@@ -199,7 +199,7 @@ def parallel_draws(
     base = jax.random.fold_in(generator.key(seed), CHAINS)
     keys = jax.vmap(lambda c: jax.random.fold_in(base, c))(jnp.arange(chains))
     hints = policy.hints(spec)
-    groups = cut_evenly(chains, 1 if hints.alone else -(-chains // workers))
+    groups = cut_evenly(chains, 1 if hints.company == "none" else -(-chains // workers))
     size = len(groups[0])
     # All chains of a program share one log, as settings of a sweep share one seed's contexts.
     own = laid_out(spec, layout_of(size, size))

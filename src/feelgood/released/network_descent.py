@@ -92,7 +92,7 @@ class Descent(TrainedAgent):
         weights = network.split(theta)
         onehot = lanes.one_hot(batch.arms, state.spec.arms).T
         alone = self.bonus is None or self.bonus_arm == "played"
-        scores, tape = network.forward(weights, batch.contexts, onehot if alone else None)
+        scores, tape = network.forward(weights, batch.contexts, batch.arms if alone else None)
         played = scores[:, 0] if alone else jnp.sum(scores * onehot, axis=1)
         value = jnp.sum(loss(likelihood, played, batch.rewards) * batch.counts) / size
         slopes = (loss_slope(likelihood, played, batch.rewards) * batch.counts / size)[:, None]

@@ -102,7 +102,7 @@ def _one_by_one(cell: Cell) -> bool:
     """Whether the chains of its agent run one by one on a processor."""
     policy = AGENTS[cell.agent].build(cell.settings)
     _, spec, _ = outline(cell.testbed, cell.testbed_settings)
-    return policy.hints(spec).alone
+    return policy.hints(spec).company == "none"
 
 
 class _Shapes:

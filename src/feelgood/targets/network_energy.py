@@ -18,11 +18,12 @@ from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Likelihood, Number
 from feelgood.numerics import lanes
-from feelgood.targets import network_programs
+from feelgood.targets import network_picks, network_programs
 from feelgood.targets.best_arms import best_arm, first_arm, highest
 from feelgood.targets.bonus import FeelGood, on_scores
 from feelgood.targets.losses import loss, loss_slope
-from feelgood.targets.network_programs import Picks
+from feelgood.targets.network_picks import Passes, Picks
+from feelgood.targets.network_programs import FEW_ARMS
 from feelgood.targets.networks import Network
 from feelgood.targets.random_batches import random_batch
 from feelgood.targets.replay import Batch, Replay, tree_slice
@@ -44,42 +45,38 @@ class NetworkEnergy(eqx.Module):
 
     def data_term(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
         """Σ count · [η ℓ − λ_s φ(max)] over the rows of a batch, and its gradient."""
-        if network_programs.suits_programs(self.network, self.bonus is not None):
-            return self._as_programs(batch, theta)
-        weights = self.network.split(theta)
-        onehot = lanes.one_hot(batch.arms, self.network.spec.arms).T
-        # Without a bonus only the played arm's score is needed beyond the first layer.
-        scores, tape = self.network.forward(
-            weights, batch.contexts, onehot if self.bonus is None else None
-        )
-        played = scores[:, 0] if self.bonus is None else jnp.sum(scores * onehot, axis=1)
-        value, slope = self._loss(batch, played)
-        slopes = slope[:, None]
-        if self.bonus is not None:
-            best, winner = best_arm(scores.T)
-            reward, gain = self._bonus(batch, best)
-            value = value - reward
-            slopes = onehot * slopes - winner.T * gain[:, None]
-        gradient = self.network.backward(weights, tape, slopes)[: len(theta)]
-        return jnp.sum(value * batch.counts), gradient
+        network, bonus = self.network, self.bonus is not None
+        if network_programs.suits_programs(network, bonus):
+            return self._from_picks(network_programs.AS_PROGRAMS, batch, theta)
+        if not bonus or (network.row_by_row and network.spec.arms > FEW_ARMS):
+            return self._from_picks(network_picks.AS_OPERATIONS, batch, theta)
+        weights = network.split(theta)
+        onehot = lanes.one_hot(batch.arms, network.spec.arms).T
+        scores, tape = network.forward(weights, batch.contexts)
+        value, slope = self._loss(batch, jnp.sum(scores * onehot, axis=1))
+        best, winner = best_arm(scores.T)
+        reward, gain = self._bonus(batch, best)
+        slopes = onehot * slope[:, None] - winner.T * gain[:, None]
+        gradient = network.backward(weights, tape, slopes)[: len(theta)]
+        return jnp.sum((value - reward) * batch.counts), gradient
 
-    def _as_programs(self, batch: Batch, theta: Vector) -> tuple[Float[Array, ""], Vector]:
-        """The same as programs of an accelerator."""
+    def _from_picks(
+        self, passes: Passes, batch: Batch, theta: Vector
+    ) -> tuple[Float[Array, ""], Vector]:
+        """The same from passes through the network that only look at some arms of each row."""
         network, arms = self.network, batch.arms
         if self.bonus is None:
             eta = jnp.broadcast_to(self.eta, batch.counts.shape)
             picks = Picks(arms, (batch.rewards, batch.counts * eta), self._slope)
-            played, gradient = network_programs.picked_gradient(
-                network, theta, batch.contexts, picks
-            )
+            played, gradient = passes.gradient(network, theta, batch.contexts, picks)
             return jnp.sum(self._loss(batch, played)[0] * batch.counts), gradient
-        scores = network_programs.all_scores(network, theta, batch.contexts).T
+        scores = passes.scores(network, theta, batch.contexts).T
         played, best = jnp.sum(scores * lanes.one_hot(arms, len(scores)), axis=0), highest(scores)
         value, slope = self._loss(batch, played)
         reward, gain = self._bonus(batch, best)
         both = jnp.concatenate([arms, first_arm(scores, best)])
         picks = Picks(both, (jnp.concatenate([slope, -gain]),), lambda score, slope: slope)
-        gradient = network_programs.picked_gradient(network, theta, batch.contexts, picks)[1]
+        gradient = passes.gradient(network, theta, batch.contexts, picks)[1]
         return jnp.sum((value - reward) * batch.counts), gradient
 
     def _slope(self, score: PerRow, reward: PerRow, weight: PerRow) -> PerRow:

@@ -19,7 +19,6 @@ from jax import lax
 from jaxtyping import Array, Float, Int
 
 from feelgood.core.spec import Number, Spec
-from feelgood.numerics import lanes
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
 from feelgood.targets.scales import ScaleModel, Scales, tells_of_scales
@@ -55,8 +54,7 @@ class NetworkNoise(NamedTuple):
 
 def feature_sums(network: Network, batch: Batch, theta: _Vector) -> tuple[Stats, Number]:
     """Σ φφᵀ and Σ rφ of the played arms over the rows of a batch, as one block; and Σ r²."""
-    onehot = lanes.one_hot(batch.arms, network.spec.arms).T
-    _, tape = network.forward(network.split(theta), batch.contexts, onehot)
+    _, tape = network.forward(network.split(theta), batch.contexts, batch.arms)
     features = tape.hidden[-1][:, 0] * batch.counts[:, None]
     exact = lax.Precision.HIGHEST
     stats = Stats(

@@ -5,8 +5,7 @@ chain into memory and reads it again. That takes far longer than the products th
 first layer, which has a block of weights per arm, is multiplied with all blocks where a row needs
 one or two.
 
-Here the gradient is a sum over *picks*: a row, an arm of it and a slope. With a feel-good bonus a
-row has two, the arm that was played and the best one. Three programs make it:
+Here the gradient is a sum over picks (`feelgood.targets.network_picks`). Three programs make it:
 
 1. the first layer of each pick, with the block of its arm alone,
 2. the other layers, forward and back, up to the gradient of what the first layer gives,
@@ -28,6 +27,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from feelgood.targets.network_picks import Passes, Picks
 from feelgood.targets.networks import Network
 
 _Vector = Float[Array, " parameters"]
@@ -51,17 +51,6 @@ FIRST_LAYER = FIRST_BLOCKS = TileThreads(32, 4)
 OTHER_LAYERS = ALL_SCORES = TileThreads(64, 4)
 
 
-class Picks(NamedTuple):
-    """Arms of rows, and numbers of each that its slope is made of; row k % rows belongs to pick k.
-
-    `slope(score, *numbers)` is the slope.
-    """
-
-    arms: Int[Array, " picks"]
-    numbers: tuple[Float[Array, " picks"], ...]
-    slope: Callable[..., Float[Array, " picks"]]
-
-
 def suits_programs(network: Network, bonus: bool) -> bool:
     """Whether gradients of this network are programs, and the layout asks for it.
 
@@ -80,7 +69,7 @@ def wants_arms_together(network: Network) -> bool:
     return network.spec.arms > FEW_ARMS and suits_programs(network, bonus=False)
 
 
-def all_scores(
+def program_scores(
     network: Network, theta: _Vector, rows: Float[Array, "rows width"]
 ) -> Float[Array, "rows arms"]:
     """f of every arm."""
@@ -101,7 +90,7 @@ def all_scores(
     return call(theta, rows.reshape(-1))[0].reshape(count, every)
 
 
-def picked_gradient(
+def program_gradient(
     network: Network, theta: _Vector, rows: Float[Array, "rows width"], picks: Picks
 ) -> tuple[Float[Array, " picks"], _Vector]:
     """The score of each pick, and Σ slope · ∇f."""
@@ -146,6 +135,9 @@ def picked_gradient(
 
     call = _call(network, blocks, FIRST_BLOCKS, [size], network.spec.arms + 1)
     return score, call(flat, picks.arms, deltas, parts)[0]
+
+
+AS_PROGRAMS = Passes(program_scores, program_gradient)
 
 
 def _call(

@@ -22,13 +22,14 @@ from typing import Any, Literal, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from feelgood.core.errors import FeelgoodError
 from feelgood.core.settings import setting
 from feelgood.core.spec import Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
+from feelgood.targets import picked_blocks
 
 Activation = Literal["relu", "leaky"]
 #: Slope of the leaky ReLU below 0.
@@ -68,12 +69,12 @@ class Weights(NamedTuple):
 class Tape(NamedTuple):
     """What a forward pass leaves for the backward pass.
 
-    `arms` is 1 where only the played arm was evaluated, and `played` then says which it was.
+    There is one arm where only the picked one was evaluated, and `picked` then says which it was.
     """
 
     inputs: Float[Array, "rows ... width"]
     hidden: tuple[Float[Array, "rows arms _"], ...]
-    played: Float[Array, "rows all_arms"] | None
+    picked: Int[Array, " rows"] | None
 
 
 class Factors(NamedTuple):
@@ -175,6 +176,15 @@ class Network(eqx.Module):
 
     # ---- forward and back ---------------------------------------------------------------
 
+    @property
+    def row_by_row(self) -> bool:
+        """Whether rows that need one block of the first layer are taken one after the other."""
+        narrow = self.width <= picked_blocks.MOST_INPUTS_OF_A_ROW and not self.spec.shared
+        return narrow and not self.spec.layout.reads_all
+
+    def _onehot(self, picked: Int[Array, " rows"]) -> Float[Array, "rows all_arms 1"]:
+        return lanes.one_hot(picked, self.spec.arms).T[:, :, None]
+
     def _product(self, a: Array, b: Array) -> Array:
         return jnp.matmul(a, b, precision=lax.Precision.HIGHEST if self.exact else None)
 
@@ -198,21 +208,25 @@ class Network(eqx.Module):
         self,
         weights: Weights,
         rows: Float[Array, "rows ... width"],
-        played: Float[Array, "rows all_arms"] | None = None,
+        picked: Int[Array, " rows"] | None = None,
     ) -> tuple[Float[Array, "rows arms"], Tape]:
-        """f of all arms, or of the played one (one-hot) alone: then `arms` is 1.
+        """f of all arms, or of one picked for each row: then `arms` is 1.
 
         `rows` are contexts as `row` makes them: [rows, width], or [rows, arms, width] where each
         arm shows its own.
         """
         count, spec = len(rows), self.spec
-        if spec.shared and played is not None:
-            rows = jnp.sum(rows * played[:, :, None], axis=1, keepdims=True)
-        before = self._product(rows, self._first(weights))
-        if not spec.shared:
-            before = before.reshape(count, spec.arms, self.layers[0])
-            if played is not None:
-                before = jnp.sum(before * played[:, :, None], axis=1, keepdims=True)
+        if spec.shared and picked is not None:
+            rows = jnp.sum(rows * self._onehot(picked), axis=1, keepdims=True)
+        first = self._first(weights)
+        if picked is not None and self.row_by_row:
+            blocks = first.reshape(self.width, spec.blocks, -1)
+            before = picked_blocks.block_products(blocks, rows, picked)[:, None]
+        else:
+            before = self._product(rows, first)
+            before = before if spec.shared else before.reshape(count, spec.arms, -1)
+            if picked is not None and not spec.shared:
+                before = jnp.sum(before * self._onehot(picked), axis=1, keepdims=True)
         if self.wide:
             before = before + weights.biases[0]
         hidden = [self.activate(before)]
@@ -220,8 +234,10 @@ class Network(eqx.Module):
             arms, width = hidden[-1].shape[1:]
             flat = self._product(hidden[-1].reshape(count * arms, width), dense)
             hidden.append(self.activate(flat.reshape(count, arms, -1) + bias))
-        scores = jnp.sum(hidden[-1] * weights.output, axis=-1)
-        return scores, Tape(rows, tuple(hidden), played)
+        # Flat: with an axis of one arm in between, a processor takes several times as long.
+        flat = hidden[-1].reshape(-1, self.layers[-1])
+        scores = jnp.sum(flat * weights.output, axis=-1).reshape(count, -1)
+        return scores, Tape(rows, tuple(hidden), picked)
 
     def backward(
         self, weights: Weights, tape: Tape, slopes: Float[Array, "rows arms"]
@@ -247,12 +263,8 @@ class Network(eqx.Module):
             dense.append(gradient)
             biases.append(bias)
         shallow = len(self.layers) == 1
-        first = back = last if shallow else deltas[0]
-        if not self.spec.shared and tape.played is not None:
-            first = first * tape.played[:, :, None]
-        inputs = tape.inputs.reshape(-1, self.width)
-        gradient = self._product(inputs.T, first.reshape(len(inputs), -1))
-        gradient = gradient.reshape(self.width, self.spec.blocks, self.layers[0])
+        back = last if shallow else deltas[0]
+        gradient = self._first_gradient(tape, back)
         if shallow:
             system = self._first(weights).reshape(gradient.shape)
             output = _alone(jnp.sum(system * gradient, axis=(0, 1)), gradient[:, :, 0].size)
@@ -274,6 +286,17 @@ class Network(eqx.Module):
                 output=output,
             )
         )
+
+    def _first_gradient(
+        self, tape: Tape, deltas: Float[Array, "rows arms _"]
+    ) -> Float[Array, "width blocks _"]:
+        inputs, picked = tape.inputs.reshape(-1, self.width), tape.picked
+        if picked is not None and self.row_by_row:
+            return picked_blocks.block_sums(inputs, deltas[:, 0], picked, self.spec.blocks)
+        if picked is not None and not self.spec.shared:
+            deltas = deltas * self._onehot(picked)
+        gradient = self._product(inputs.T, deltas.reshape(len(inputs), -1))
+        return gradient.reshape(self.width, self.spec.blocks, self.layers[0])
 
     def _deltas(
         self, weights: Weights, tape: Tape, last: Float[Array, "rows arms _"]

@@ -74,9 +74,9 @@ def _of_chain(
 
         def scores() -> Array:
             x = [cut(features, entry=d) for d in range(len(features))]
-            score = _dot(theta[:, 0], x)
+            score = written_dot(theta[:, 0], x)
             for b in range(1, theta.shape[1]):
-                score = jnp.where(arms == b, _dot(theta[:, b], x), score)
+                score = jnp.where(arms == b, written_dot(theta[:, b], x), score)
             return score
 
         score = kept(i, scores)
@@ -84,8 +84,8 @@ def _of_chain(
         weights = kept(i, lambda: jnp.where(counted, slope(score, rewards), 0.0))
         products = weights * cut(features)[:, None]
         value, gradient = sums
-        value = _folded(value, jnp.where(valid, loss(score, rewards), 0.0))
-        return value, _folded(gradient, products)
+        value = folded(value, jnp.where(valid, loss(score, rewards), 0.0))
+        return value, folded(gradient, products)
 
     strips = -(-jnp.minimum(rows.filled, rows.capacity) // STRIP)
     nothing = jnp.zeros(PARTIAL_SUMS), jnp.zeros((*theta.shape, PARTIAL_SUMS))
@@ -113,9 +113,11 @@ def _strip(
     return lax.dynamic_slice(store, starts, sizes).reshape(*lead[(entry is not None) :], STRIP)
 
 
-def _dot(theta: Float[Array, " dim"], x: list[Float[Array, " strip"]]) -> Float[Array, " strip"]:
+def written_dot(
+    theta: Float[Array, "dim *settings"], x: list[Float[Array, " strip"]]
+) -> Float[Array, "*settings strip"]:
     """θ · x of every round, as a few sums side by side."""
-    terms = [theta[d] * x[d] for d in range(len(x))]
+    terms = [theta[d, ..., None] * x[d] for d in range(len(x))]
     count = min(SIDE_BY_SIDE, len(terms))
     sums = [functools.reduce(jnp.add, terms[k::count]) for k in range(count)]
     return functools.reduce(jnp.add, sums)
@@ -131,10 +133,23 @@ def kept(turn: Int[Array, ""], compute: Callable[[], Array]) -> Array:
     return lax.while_loop(lambda at: at[0] <= turn, lambda at: (at[0] + 1, compute()), start)[1]
 
 
-def _folded(
+def folded(
     sums: Float[Array, "*any parts"], strip: Float[Array, "*any strip"]
 ) -> Float[Array, "*any parts"]:
     """The partial sums with a strip added to them, part by part."""
     for k in range(0, STRIP, PARTIAL_SUMS):
         sums = sums + strip[..., k : k + PARTIAL_SUMS]
     return sums
+
+
+def strip_total(terms: Float[Array, "*any strip"]) -> Float[Array, "*any"]:
+    """The sum over a strip. In parts: the compiler adds the terms of a plain sum one by one."""
+    return jnp.sum(folded(jnp.zeros((*terms.shape[:-1], PARTIAL_SUMS)), terms), axis=-1)
+
+
+def strip_minimum(numbers: Float[Array, "*any strip"]) -> Float[Array, "*any"]:
+    """The smallest of a strip, in parts, too."""
+    least = numbers[..., :PARTIAL_SUMS]
+    for k in range(PARTIAL_SUMS, STRIP, PARTIAL_SUMS):
+        least = jnp.minimum(least, numbers[..., k : k + PARTIAL_SUMS])
+    return jnp.min(least, axis=-1)

@@ -5,6 +5,8 @@
 - `SeedPrograms` is what `Products` is, as one kernel that reads the filled part once per seed.
 - `Pruned` is exact too, but reads only the contexts whose best arm could have changed. It needs a
   `FeelGood`, which is straight below b: behind a link a settled context has no sum to go into.
+- `SeedStrips` is exact and prunes, too, strip by strip, where arms share parameters. It keeps what
+  the best arms showed, so that φ may have any form.
 - `Subsampled` is an unbiased estimate of the gradient (`bonus_gradient = "svrg"`). It has no
   value, so Metropolis kernels cannot use it.
 """
@@ -17,7 +19,9 @@ from feelgood.targets.evaluators.evaluator import Evaluator
 from feelgood.targets.evaluators.full import FullPass
 from feelgood.targets.evaluators.pruned import Pruned
 from feelgood.targets.evaluators.seed_programs import SeedPrograms
+from feelgood.targets.evaluators.seed_strips import SeedStrips
 from feelgood.targets.evaluators.subsampled import Subsampled
+from feelgood.targets.history import WRITTEN_OUT_DIMENSIONS
 
 __all__ = [
     "Columns",
@@ -26,6 +30,7 @@ __all__ = [
     "Products",
     "Pruned",
     "SeedPrograms",
+    "SeedStrips",
     "Subsampled",
     "evaluator_for",
 ]
@@ -43,9 +48,11 @@ def evaluator_for(
     """
     few = spec.arms <= lanes.WRITTEN_OUT_ARMS  # `Columns` writes its arms out
     inner: Evaluator
-    programs = spec.layout.steps != "together" and batch == 0 and not others_read
-    if programs and spec.lanes and spec.shared:
+    keeps = spec.shared and batch == 0 and not others_read
+    if keeps and spec.layout.steps != "together" and spec.lanes:
         inner = SeedPrograms(bonus=bonus, spec=spec)
+    elif keeps and not spec.layout.reads_all and spec.dim <= WRITTEN_OUT_DIMENSIONS:
+        inner = SeedStrips(bonus=bonus, spec=spec)
     elif spec.layout.reads_all and spec.lanes and (spec.shared or few):
         inner = (Products if spec.shared else Columns)(bonus=bonus, spec=spec)
     elif not spec.lanes and not spec.shared and short_moves and isinstance(bonus, FeelGood):

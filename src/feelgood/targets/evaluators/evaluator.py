@@ -33,6 +33,11 @@ class Evaluator(eqx.Module):
         """Whether an evaluation costs what there is to read, and not what there is room for."""
         return False
 
+    @property
+    def shares_reads(self) -> bool:
+        """Whether what is read on a processor's core serves all settings of a seed."""
+        return False
+
     def alone(self) -> "Evaluator | None":
         """The same for a chain that has a program of its own; None: it can have none."""
         return None

@@ -28,15 +28,16 @@ class Tiles(Evaluator):
         self, memo: tuple[()], rows: Rows, theta: Theta, uniform: Float[Array, "draws *lanes"]
     ) -> tuple[Value, Theta, tuple[()]]:
         del uniform
-        tile = chain_programs.THREADS.tile
+        tile, _, together = chain_programs.THREADS
+        stride = tile * together
         assert rows.capacity >= tile
 
-        def one(i: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
+        def part(number: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
             # The last tile is moved back to stay inside the store; its mask starts where it should.
-            first = jnp.minimum(i * tile, rows.capacity - tile)
+            first = jnp.minimum(number * tile, rows.capacity - tile)
             chunk = rows.slice(first, tile)
             assert chunk.contexts is not None
-            counted = jnp.where(chunk.numbers >= i * tile, chunk.valid, 0.0)
+            counted = jnp.where(chunk.numbers >= number * tile, chunk.valid, 0.0)
             weights = self.bonus.weighed(counted, chunk.numbers)
             scores = row_scores(self.spec, theta, chunk.contexts)
             best = highest(scores)
@@ -47,6 +48,11 @@ class Tiles(Evaluator):
                 gradient + pull * chunk.contexts[:, None],
             )
 
+        def one(i: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
+            for k in range(together):
+                sums = part(i * together + k, sums)
+            return sums
+
         nothing = jnp.zeros(tile), jnp.zeros((*theta.shape, tile))
-        value, gradient = lax.fori_loop(0, lax.div(rows.filled + tile - 1, tile), one, nothing)
+        value, gradient = lax.fori_loop(0, lax.div(rows.filled + stride - 1, stride), one, nothing)
         return jnp.sum(value), jnp.sum(gradient, axis=-1), memo
