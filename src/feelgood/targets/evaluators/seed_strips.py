@@ -339,8 +339,10 @@ class _Seed(NamedTuple):
 
         def one(strip: Int[Array, ""], sums: tuple[Array, Array]) -> tuple[Array, Array]:
             features = self._own(found.features, strip)
-            best = jnp.sum(self.theta[..., None] * features, axis=1)
-            value, pull = self._shares(best, self._own(shown.numbers, strip))
+            best = kept(strip, lambda: jnp.sum(self.theta[..., None] * features, axis=1))
+            numbers = self._own(shown.numbers, strip)
+            value = self._shares(best, numbers)[0]
+            pull = kept(strip, lambda: self._shares(best, numbers)[1])
             return folded(sums[0], value), folded(sums[1], pull[:, None] * features)
 
         nothing = jnp.zeros((settings, PARTIAL_SUMS)), jnp.zeros((settings, dim, PARTIAL_SUMS))
