@@ -15,7 +15,6 @@ from feelgood.core.spec import Layout
 from feelgood.numerics import generator
 from feelgood.numerics.keys import LaneKeys
 from feelgood.targets.bonus import on_scores
-from feelgood.targets.evaluators import Evaluator, FullPass
 from feelgood.targets.history import Rows
 
 SEEDS, SWEPT = 2, 3
@@ -73,22 +72,24 @@ def points(dim: int, seed: int = 0) -> Any:
     return jnp.asarray(rng.normal(size=(dim, 1, CHAINS)) / dim, jnp.float32)
 
 
-def evaluated(evaluator: Evaluator, memo: Any, rows: Rows, theta: Any) -> Any:
-    """Value, gradient, the value alone, and the memo after it."""
+def evaluation() -> Any:
+    """Value, gradient, the value alone, and the memo after it; compiled once for one evaluator.
 
-    @quick_jit  # anew at every call: a mutant must not find the program of another
+    A new one is compiled anew: a mutant must not find the program of another.
+    """
+
+    @quick_jit
     def evaluate(evaluator: Any, memo: Any, rows: Rows, theta: Any) -> Any:
         no_luck = jnp.zeros((0, CHAINS))
         value, gradient, after = evaluator.evaluate(memo, rows, theta, no_luck)
         return value, gradient, evaluator.value(memo, rows, theta, no_luck)[0], after
 
-    return evaluate(evaluator, memo, rows, theta)
+    return evaluate
 
 
-def gaps_to_plain(found: Any, bonus: Any, rows: Rows, theta: Any) -> tuple[float, float, float]:
+def gaps_between(found: Any, plain: Any, rounds: int) -> tuple[float, float, float]:
     """How far value, gradient and value alone are from the plain ones, relative to their size."""
-    plain = evaluated(FullPass(bonus=bonus, spec=rows.spec), (), rows, theta)
-    assert np.abs(plain[1]).max() > 0.01 * float(rows.filled) ** 0.5, "nothing to compare"
+    assert np.abs(plain[1]).max() > 0.01 * rounds**0.5, "nothing to compare"
     every = [np.abs(one - other).max() for one, other in zip(found[:3], plain[:3], strict=True)]
     size, steep = max(1.0, np.abs(plain[0]).max()), max(1.0, np.abs(plain[1]).max())
     return every[0] / size, every[1] / steep, every[2] / size

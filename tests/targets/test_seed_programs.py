@@ -20,9 +20,9 @@ from shared_contexts import (
     SEEDS,
     assert_same_draws,
     draw,
-    evaluated,
+    evaluation,
     form_of,
-    gaps_to_plain,
+    gaps_between,
     points,
     rows_of,
     shown_to,
@@ -34,7 +34,7 @@ from triton_calls import triton_calls
 
 from feelgood import AGENTS, TESTBEDS, Spec
 from feelgood.agents.thompson import Thompson
-from feelgood.targets.evaluators import SeedPrograms, seed_programs
+from feelgood.targets.evaluators import FullPass, SeedPrograms, seed_programs
 from feelgood.targets.losses import loss_for
 
 TILE = seed_programs.SPREAD.tile
@@ -51,8 +51,9 @@ def gaps(form: str, dim: int, rounds: int, arms: int = 5) -> tuple[float, float,
     spec = laid_out(Spec(arms=arms, dim=dim, shared=True), "interpreted")
     shown, bonus, theta = shown_to(spec, rounds, ROOM), form_of(form), points(dim)
     rows, memo = rows_of(spec, shown, rounds), jnp.asarray(np.transpose(shown, (2, 1, 3, 0)))
-    found = evaluated(SeedPrograms(bonus=bonus, spec=spec), memo, rows, theta)
-    return gaps_to_plain(found, bonus, rows, theta)
+    found = evaluation()(SeedPrograms(bonus=bonus, spec=spec), memo, rows, theta)
+    plain = evaluation()(FullPass(bonus=bonus, spec=spec), (), rows, theta)
+    return gaps_between(found, plain, rounds)
 
 
 CASES = itertools.product(FORMS, (20, 40), (1, TILE, TILE + 1, ROOM))
