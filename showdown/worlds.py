@@ -3,47 +3,37 @@
 `page` makes text and figures of the kept results alone. What is not there is said to be not run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import Estimate, bootstrap
-from showdown import world_figures, world_samplers, yardsticks
+from feelgood.stats.studentised import StudentisedMean, studentised
+from showdown import world_advice, world_figures, world_frontier, world_samplers
 from showdown.book import Book, grid, items, section
-from showdown.effects import FEWEST_SEEDS, enumeration, estimate, number, signed
+from showdown.effects import enumeration, estimate, number
+from showdown.wording import interval
 from showdown.world_runs import (
+    FALLING,
     FRONTIER,
-    KINDS,
-    Point,
+    HOT,
+    MIRRORED,
+    Pairs,
     Setting,
     ahead_from,
-    beaten_by,
-    largest_regrets,
+    difference,
+    heated_of,
     late_rates,
-    on_frontier,
-    points_of,
     price,
-    regrets_by_seed,
     slope,
     stuck,
     worlds_of,
 )
 
 NOT_RUN = "Not run."
-#: Of most runs.
-ROUNDS = 10_000
-#: Kinds of agents, as sentences count them.
-NAMES = {
-    "plain": "plain agents",
-    "hotter": "hotter ones",
-    "constant λ": "constant weights",
-    "λ_s = c/√s": "falling weights",
-}
 #: The trap that is also shown after fewer rounds: the agents do not know how many there will be.
 ALONG, HORIZONS = ("linear-trap-80", 1.0, 1.0), (100, 1_000)
-#: λ_s = 1/√s, the schedule that the other sections are about.
-FALLING = {"lam": 1.0, "lam_schedule": "sqrt"}
 
 INTRODUCTION = """# When feeling good pays
 
@@ -57,88 +47,20 @@ def page(book: Book) -> str:
     """The page's text; its figures go into the book."""
     parts = [
         INTRODUCTION,
-        *_yardsticks(book),
-        _frontier(book),
+        world_frontier.part(book),
         _growth(book),
         _price(book),
         world_samplers.part(book),
+        *world_advice.elsewhere(book),
         _scaling(book),
         _wrong_models(book),
-        _recommendation(book),
+        world_advice.part(book),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _yardsticks(book: Book) -> list[str]:
-    """What chance and the best fixed arm lose in these worlds, in one sentence."""
-    studies = {study for k in book.shelf.kept for study in k.studies if study.startswith("worlds-")}
-    runs = [r for r in book.shelf.of(*studies) if "world" in r.testbed_settings]
-    found = [y for y in yardsticks.those_of(runs, book.yardsticks) if y.rounds == ROUNDS]
-    if not found:
-        return []
-    chance, fixed = [y.uniform for y in found], max(y.fixed for y in found)
-    best = "nothing" if fixed == 0 else f"up to {number(fixed)}"
-    return [
-        f"Over these rounds chance loses from {number(min(chance))} to {number(max(chance))}, "
-        f"depending on the world, and the best fixed arm {best}."
-    ]
-
-
-def _difference(a: AgentResult, b: AgentResult) -> Estimate:
-    """Mean of a − b over common seeds, with its interval."""
-    one, other = regrets_by_seed(a), regrets_by_seed(b)
-    return bootstrap(np.array([one[s] - other[s] for s in sorted(one.keys() & other.keys())]))
-
-
-def _told(difference: Estimate) -> str:
-    low, high = signed(difference.low), signed(difference.high)
-    return f"{signed(difference.value)} [{low}, {high}]"
-
-
 def _mean(result: AgentResult) -> str:
     return estimate(bootstrap(result.final_regret))
-
-
-# Worst case against Bayes --------------------------------------------------------------------
-
-
-def _frontier(book: Book) -> str:
-    title = "Worst case against Bayes"
-    points = points_of(book.shelf.of(FRONTIER))
-    if not points:
-        return section(title, NOT_RUN)
-    figure = book.figure(
-        "worlds-frontier",
-        "Regret in the bad world over that under the prior; the frontier is ringed.",
-        lambda: world_figures.frontier(points),
-    )
-    about = (
-        "On the *frontier* are agents that no other one beats both in the bad world and averaged "
-        "over the prior."
-    )
-    return section(title, about, figure, items(_frontier_said(points)))
-
-
-def _frontier_said(points: Sequence[Point]) -> list[str]:
-    constant = [p for p in points if p.kind == "constant λ"]
-    lost = [p for p in constant if beaten_by(p, [q for q in points if q.kind == "λ_s = c/√s"])]
-    front = [p for p in points if p in on_frontier([q for q in points if q.testbed == p.testbed])]
-    kinds = [(name, sum(p.kind == name for p in front)) for name in KINDS]
-    worst = dict(largest_regrets(points))
-    least = [f"{name} ({number(worst[name])})" for name in list(worst)[:3]]
-    said = [
-        f"Of {len(constant)} constant weights, counted per world, {len(lost)} are beaten in both "
-        "by a weight that falls, beyond the intervals.",
-        "On the frontiers are "
-        + enumeration([f"{count} {NAMES[name]}" for name, count in kinds])
-        + ".",
-    ]
-    if "plain" in worst:
-        said.append(
-            "The worst of all bad worlds and mirrors costs plain sampling "
-            f"{number(worst['plain'])}, and the least with {enumeration(least)}."
-        )
-    return said
 
 
 # How plain Thompson sampling fails -----------------------------------------------------------
@@ -149,24 +71,47 @@ def _growth(book: Book) -> str:
     runs = [r for r in book.shelf.of("worlds-traps") if r.agent == "exact-ts"]
     said = []
     for prefix, words, law in (
-        ("trap-", "On `trap-P` its regret grows as P to the power", "−½ by theory"),
+        (
+            "trap-",
+            "On `trap-P` its regret grows as P to the power",
+            "Theory says −½ far from the limit, √(T/P). At small P regret comes near it, so that "
+            "the fit is steeper.",
+        ),
         (
             "superarm-",
             "On `superarm-M` it grows as e^(c·M), c =",
-            "0.131 but for a power of M",
+            "Theory says 0.131, times a power of M that makes the fit steeper.",
         ),
     ):
-        own = [r for r in runs if r.testbed.startswith(prefix)]
+        own = [
+            r for r in runs if r.testbed.startswith(prefix) and r.testbed_settings["world"] == "bad"
+        ]
         if len(own) < 3:
             continue
         x = np.array([float(r.testbed.removeprefix(prefix)) for r in own])
         fit = slope(np.log(x) if prefix == "trap-" else x, [r.final_regret for r in own])
         said.append(
-            f"{words} {_three(fit.value)} [{_three(fit.low)}, {_three(fit.high)}] ({law}; "
-            f"{len(own)} "
-            f"worlds, {len(own[0].seeds)} seeds)."
+            f"{words} {_three(fit.value)} [{_three(fit.low)}, {_three(fit.high)}] "
+            f"({len(own)} worlds, {len(own[0].seeds)} seeds). {law}"
         )
+    if said:
+        said += _growth_mirrored(book.shelf.of("worlds-traps"))
     return section(title, items(said) if said else NOT_RUN)
+
+
+def _growth_mirrored(runs: Sequence[AgentResult]) -> list[str]:
+    """The most that plain sampling and the bonus lose in the mirrors of these worlds."""
+    pairs = [pair["mirror"] for pair in worlds_of(runs, FALLING).values() if "mirror" in pair]
+    if not pairs:
+        return []
+    bold, plain = (
+        max((bootstrap(pair[i].final_regret) for pair in pairs), key=lambda e: e.value)
+        for i in (0, 1)
+    )
+    return [
+        f"In their {len(pairs)} mirrors plain sampling loses at most {estimate(plain)}, "
+        f"λ_s = 1/√s at most {estimate(bold)}."
+    ]
 
 
 def _three(value: float) -> str:
@@ -185,8 +130,9 @@ def _price(book: Book) -> str:
     off = max(abs(rate.value / law - 1.0) for _, law, rate in rows)
     weights = sorted({r.settings["lam"] for r in runs})
     law = (
-        "A rival overstates an arm by b; in truth it is g below the best. Then a constant λ costs "
-        "λbg/(η(b + g)²) per round for ever, η = 1/(2 noise²). Over "
+        "Suppose one wrong hypothesis, a *rival*, says that an arm pays b more than the best one. "
+        "In truth it pays g less. Then a constant λ costs λbg/(η(b + g)²) per round for ever, "
+        "η = 1/(2 noise²). Over "
         f"{len(rows)} triples λ, b, g, λ from {weights[0]:g} to {weights[-1]:g}, the law is off by "
         f"at most {100 * off:.1f} % ({len(runs[0].seeds)} seeds)."
     )
@@ -196,8 +142,9 @@ def _price(book: Book) -> str:
         said.append("There the law is only a ceiling.")
     figure = book.figure(
         "worlds-price",
-        "Cost per round, measured over the law's. On linear-20 and linear-40: `fglmcts`, late "
-        "rounds, over a rival's largest price, λ/4.",
+        "Measured cost per round over the law's. On linear-20 and linear-40: that of `fglmcts` in "
+        "late rounds, against the highest price one rival can have: λ/4 per round, at b = g and "
+        "the agents' η = 1.",
         lambda: world_figures.prices([*rows, *linear]),
     )
     return section(title, law, figure, " ".join(s for s in said if s))
@@ -237,29 +184,31 @@ def _scaling(book: Book) -> str:
     runs = book.shelf.of("worlds-scaling")
     if not runs:
         return section(title, NOT_RUN)
+    worlds = (*MIRRORED, "prior")
+    found = {key: pair for key, pair in worlds_of(runs, FALLING).items() if "bad" in pair}
     rows = []
-    for key, pair in worlds_of(runs, FALLING).items():
+    for key, pair in found.items():
         # The prior's strength is in the figure.
-        if key[1] == 1.0 and "bad" in pair and "prior" in pair:
-            for begun in HORIZONS if key == ALONG else ():
-                early = [_told(_until(*pair[world], begun)) for world in ("bad", "prior")]
+        if key[1] == 1.0:
+            along = [n for n in HORIZONS if n < pair["bad"][0].rounds] if key == ALONG else []
+            for begun in along:
+                early = [interval(_until(*pair[w], begun)) if w in pair else "–" for w in worlds]
                 rows.append([f"{_called(key)}, {_round(pair['bad'][0], begun):,} rounds", *early])
-            cells = [_told(_difference(*pair[world])) for world in ("bad", "prior")]
+            cells = [interval(difference(*pair[w])) if w in pair else "–" for w in worlds]
             rows.append([_called(key), *cells])
-    header = ("linear trap", "bad world", "truth from the prior")
-    along = _ahead(book.shelf.of(FRONTIER))
+    header = ("linear trap", "bad world", "mirror", "truth from the prior")
     figure = book.figure(
         "worlds-prior",
         "`linear-trap-80`, bad world: regret over the prior's deviation. The truth is 4.5 from "
         "the prior mean.",
         lambda: world_figures.prior_strength(runs),
     )
+    said = [_size_said(found), _rounds_said(found, book), _noise_said(found), _prior_said(found)]
     return section(
         title,
         "What λ_s = 1/√s adds to plain Thompson sampling. Negative: it pays.",
         grid(header, rows),
-        _prior_said(runs),
-        along,
+        items([s for s in said if s]),
         figure,
     )
 
@@ -269,10 +218,10 @@ def _round(run: AgentResult, begun: int) -> int:
     return int(run.curve_rounds[np.searchsorted(run.curve_rounds, begun)])
 
 
-def _until(a: AgentResult, b: AgentResult, begun: int) -> Estimate:
+def _until(a: AgentResult, b: AgentResult, begun: int) -> StudentisedMean:
     """The same difference after so many rounds; both have the same seeds and kept rounds."""
     at = int(np.searchsorted(a.curve_rounds, begun))
-    return bootstrap(a.curve[:, at] - b.curve[:, at])
+    return studentised(a.curve[:, at] - b.curve[:, at])
 
 
 def _called(setting: Setting) -> str:
@@ -281,36 +230,82 @@ def _called(setting: Setting) -> str:
     return ", ".join([f"`{testbed}`", *changed])
 
 
-def _ahead(results: Sequence[AgentResult]) -> str:
-    """From which number of rounds on the bonus pays, in the bad worlds of the frontier."""
-    pairs = worlds_of([r for r in results if _cool(r)], FALLING).values()
-    rounds = [ahead_from(*pair["bad"]) for pair in pairs if "bad" in pair]
-    known = [first for first in rounds if first is not None]
-    if not known or len(known) < len(rounds):
-        return ""
-    return f"In the four bad worlds above it is ahead from round {max(known):,} on, or earlier."
+def _signs(found: Mapping[Setting, Pairs], axis: int) -> tuple[list[Setting], list[Setting]]:
+    """Where the bonus pays and where it costs in the bad world, other axes as in `ALONG`."""
+    others = [i for i in range(3) if i != axis]
+    own = {k: pair for k, pair in found.items() if all(k[i] == ALONG[i] for i in others)}
+    extra = {k: difference(*pair["bad"]) for k, pair in own.items()}
+    pays = [k for k, own in extra.items() if own.high < 0]
+    return pays, [k for k, own in extra.items() if own.low > 0]
 
 
-def _cool(r: AgentResult) -> bool:
-    return bool(r.settings["temperature"] == 1)
-
-
-def _prior_said(runs: Sequence[AgentResult]) -> str:
-    """For which priors of linear-trap-80 the bonus pays and costs, in the bad world."""
-    pays, costs = [], []
-    for key, pair in worlds_of(runs, FALLING).items():
-        if key[0] == "linear-trap-80" and key[2] == 1.0 and "bad" in pair:
-            extra = _difference(*pair["bad"])
-            if extra.high < 0:
-                pays.append(key[1])
-            elif extra.low > 0:
-                costs.append(key[1])
-    if not pays or not costs:
+def _size_said(found: Mapping[Setting, Pairs]) -> str:
+    pays, costs = (
+        [int(key[0].rpartition("-")[2]) for key in keys] for keys in _signs(found, axis=0)
+    )
+    if not pays or not costs or min(pays) < max(costs):
         return ""
     return (
-        f"The prior's strength decides: with a deviation up to {max(pays):g} the bonus pays, from "
-        f"{min(costs):g} on it costs. So prior "
-        "strength matters, as the paper's abstract says."
+        f"**Coordinates**: in the bad world it costs up to d = {max(costs)} and pays from "
+        f"d = {min(pays)} on."
+    )
+
+
+def _rounds_said(found: Mapping[Setting, Pairs], book: Book) -> str:
+    """From which round on the bonus is ahead in bad worlds, by the prior's strength."""
+    pays, _ = _signs(found, axis=1)
+    ahead = {key[1]: ahead_from(*found[key]["bad"]) for key in pays}
+    told = [f"{first:,} (deviation {prior:g})" for prior, first in ahead.items() if first]
+    others = worlds_of(book.shelf.of(FRONTIER), FALLING).values()
+    rounds = [ahead_from(*pair["bad"]) for pair in others if "bad" in pair]
+    known = [first for first in rounds if first is not None]
+    said = []
+    if told:
+        said.append(
+            "**Rounds**: on `linear-trap-80` its mean regret is below that of plain sampling from "
+            f"round {enumeration(told)} on."
+        )
+    if known and len(known) == len(rounds):
+        said.append(
+            f"In the {len(known)} bad worlds of the first figure it is so from round "
+            f"{max(known):,} on."
+        )
+    return " ".join(said)
+
+
+def _noise_said(found: Mapping[Setting, Pairs]) -> str:
+    """At which noise the bonus costs more under the prior than it gains in the bad world."""
+    dear = []
+    for key in _signs(found, axis=2)[0]:
+        pair = found[key]
+        if "prior" in pair and difference(*pair["prior"]).value > -difference(*pair["bad"]).value:
+            dear.append(f"{key[2]:g}")
+    if not dear:
+        return ""
+    return (
+        f"**Noise**: at noise {enumeration(dear)} it gains in the bad world, and costs more under "
+        "the prior."
+    )
+
+
+def _prior_said(found: Mapping[Setting, Pairs]) -> str:
+    """For which priors of linear-trap-80 the bonus pays and costs."""
+    pays, costs = ([key[1] for key in keys] for keys in _signs(found, axis=1))
+    if not pays or not costs:
+        return ""
+    said = (
+        f"**Prior strength**, which the paper's abstract names among its ablations: with a "
+        f"deviation up to {max(pays):g} the bonus pays in the bad world, from {min(costs):g} on it "
+        "costs."
+    )
+    own = [pair for k, pair in found.items() if (k[0], k[2]) == (ALONG[0], ALONG[2])]
+    extra = [difference(*pair["prior"]) for pair in own if "prior" in pair]
+    if not extra or min(e.low for e in extra) <= 0:
+        return said
+    least, most = min(extra, key=lambda e: e.value), max(extra, key=lambda e: e.value)
+    return (
+        f"{said} Under the prior it costs at every strength: from {interval(least)} to "
+        f"{interval(most)}."
     )
 
 
@@ -320,100 +315,60 @@ def _prior_said(runs: Sequence[AgentResult]) -> str:
 def _wrong_models(book: Book) -> str:
     title = "Where the model is wrong"
     runs = book.shelf.of("worlds-wrong-prior")
+    heated = heated_of(runs, HOT)
     rows = []
     for key, pair in worlds_of(runs, FALLING).items():
         if "bad" in pair and "mirror" in pair:
-            plain = [number(float(np.mean(pair[w][1].final_regret))) for w in ("bad", "mirror")]
-            cells = [_told(_difference(*pair[w])) for w in ("bad", "mirror")]
+            plain = [number(float(np.mean(pair[w][1].final_regret))) for w in MIRRORED]
+            cells = [interval(difference(*pair[w])) for w in MIRRORED]
+            hot = heated.get(key, {})
+            cells += [interval(difference(*hot[w])) if w in hot else "–" for w in MIRRORED]
             rows.append([f"`{key[0]}`", " / ".join(plain), *cells])
-    table = (
-        grid(("world", "plain: bad / mirror", "bonus: bad", "bonus: mirror"), rows) if rows else ""
+    header = (
+        "world",
+        "plain: bad / mirror",
+        "bonus adds, bad world",
+        "mirror",
+        f"temperature {HOT:g} adds, bad world",
+        "mirror",
     )
-    return section(title, table or NOT_RUN, _clipped(book))
+    opposites = "`opposites`: no parameter fits both arms, so optimism cannot help."
+    table = [grid(header, rows), opposites] if rows else [NOT_RUN]
+    return section(title, *table, _clipped(book))
 
 
 def _clipped(book: Book) -> str:
-    runs = [r for r in book.shelf.of("worlds-clipped") if r.testbed_settings["world"] == "bad"]
+    runs = book.shelf.of("worlds-clipped")
 
-    def one(agent: str, **own: object) -> AgentResult | None:
-        fits = (r for r in runs if r.agent == agent and own.items() <= r.settings.items())
+    def one(agent: str, world: str, **own: object) -> AgentResult | None:
+        own = {"clip": 0.05, "temperature": 1.0} | own
+        fits = (
+            r
+            for r in runs
+            if r.agent == agent
+            and r.testbed_settings["world"] == world
+            and own.items() <= r.settings.items()
+        )
         return next(fits, None)
 
-    plain, clipped = one("exact-ts", clip=0.0), one("exact-ts", clip=0.05)
-    mended = one("exact-fgts", clip=0.05, lam=0.01, lam_schedule="constant")
-    falling = one("exact-fgts", clip=0.05, **FALLING)
-    if plain is None or clipped is None or mended is None or falling is None:
+    plain, clipped = one("exact-ts", "bad", clip=0.0), one("exact-ts", "bad")
+    mended = one("exact-fgts", "bad", lam=0.01, lam_schedule="constant")
+    falling = one("exact-fgts", "bad", **FALLING)
+    hot = one("exact-ts", "bad", temperature=HOT)
+    mirrors = [one("exact-ts", "mirror"), one("exact-fgts", "mirror", **FALLING)]
+    mirrors.append(one("exact-ts", "mirror", temperature=HOT))
+    if plain is None or clipped is None or mended is None or falling is None or hot is None:
         return ""
-    return (
+    said = (
         "A sampler that never draws arms of a probability below 0.05 (`trap-0.5`, gap ½) has "
         f"{_mean(clipped)} instead of {_mean(plain)}: {stuck(clipped)} of {len(clipped.seeds)} "
-        f"seeds are stuck. A bonus frees them: λ = 0.01 gives {_mean(mended)}, λ_s = 1/√s "
-        f"{_mean(falling)}."
+        f"seeds are stuck. With λ = 0.01 it has {_mean(mended)}, with λ_s = 1/√s "
+        f"{_mean(falling)}, at temperature {HOT:g} {_mean(hot)}."
     )
-
-
-# Recommendation ------------------------------------------------------------------------------
-
-
-def _recommendation(book: Book) -> str:
-    said = [
-        "**Switch the bonus on** where the prior may be too sure of itself: a good arm would "
-        "surprise you, or a sampler misses rare draws.",
-        "**Let its weight fall**: λ_s = 1/√s, in units of one over the rewards'. By the price law "
-        "a rival then costs at most noise²·√T, and no horizon need be known. This is the default "
-        "of all agents with a bonus: `lam = 1`, `lam_schedule = sqrt`.",
-    ]
-    said += _schedule_said(book)
-    others = _elsewhere(book)
-    said += [
-        f"On {r.testbed} it adds {_told(_difference(r, plain))} to a regret of "
-        f"{number(float(np.mean(plain.final_regret)))} (`{r.agent}`, {len(r.seeds)} seeds)."
-        for r, plain in others
-    ]
-    lacking = [] if any("neural" in r.agent for r, _ in others) else ["with networks"]
-    if not any(r.testbed.startswith("logistic") for r, _ in others):
-        lacking.append("in logistic bandits")
-    if lacking:
-        said.append(f"**Not run**: this schedule {enumeration(lacking)}.")
-    return section("Recommendation", items(said))
-
-
-def _elsewhere(book: Book) -> list[tuple[AgentResult, AgentResult]]:
-    """The schedule on problems that are no such worlds, beside no bonus, at temperature 1.
-
-    Wheels have a page of their own.
-    """
-    studies = {study for k in book.shelf.kept for study in k.studies}
-    runs = book.shelf.of(*(study for study in studies if not study.startswith("worlds-")))
-    own = [
-        r
-        for r in runs
-        if FALLING.items() <= r.settings.items() and r.settings.get("temperature", 1.0) == 1.0
-    ]
-    elsewhere = [r for r in own if not r.testbed.startswith(("linear-", "wheel-"))]
-    pairs = [(r, book.shelf.plain(r)) for r in elsewhere]
-    found = [
-        (r, plain)
-        for r, plain in pairs
-        if plain is not None and len({*r.seeds} & {*plain.seeds}) >= FEWEST_SEEDS
-    ]
-    return sorted(found, key=lambda pair: (pair[0].testbed, pair[0].agent, str(pair[0].settings)))
-
-
-def _schedule_said(book: Book) -> list[str]:
-    """What the schedule does on the paper's linear bandits, beside λ = 0 and the constant 0.1."""
-    said = []
-    constant = [r for r in book.shelf.of("question-lambda") if r.agent == "fglmcts"]
-    for r in sorted(book.shelf.of("worlds-schedule"), key=lambda r: r.testbed):
-        if r.settings["lam"] != FALLING["lam"]:
-            continue
-        by_weight = {b.settings["lam"]: b for b in constant if b.testbed == r.testbed}
-        if 0 not in by_weight or 0.1 not in by_weight:
-            continue
-        plain, usual = by_weight[0], by_weight[0.1]
-        said.append(
-            f"On {r.testbed} it adds {_told(_difference(r, plain))} to a regret of "
-            f"{number(float(np.mean(plain.final_regret)))}, a constant 0.1 "
-            f"{_told(_difference(usual, plain))} (`fglmcts`, {len(r.seeds)} seeds)."
-        )
-    return said
+    told = [_mean(r) for r in mirrors if r is not None]
+    if len(told) < 3:
+        return said
+    return (
+        f"{said} In the mirror it has {told[0]}, with λ_s = 1/√s {told[1]}, at temperature "
+        f"{HOT:g} {told[2]}."
+    )

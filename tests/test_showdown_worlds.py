@@ -9,19 +9,20 @@ import pytest
 from made_results import result
 
 from feelgood.engine.results import AgentResult
-from showdown import world_runs, world_samplers, worlds
+from showdown import world_advice, world_frontier, world_runs, world_samplers, worlds
 from showdown.book import Book
 from showdown.keeping import Kept
 from showdown.shelf import Shelf
-from showdown.world_runs import beaten_by, largest_regrets, on_frontier, points_of
+from showdown.world_runs import FALLING, beaten_by, largest_regrets, on_frontier, points_of
+from showdown.yardsticks import Yardstick, key_of
 
 NOISE = np.linspace(-0.5, 0.5, 20)
 
 
 def run(agent: str, mean: float, testbed: str = "trap-0.25", **more: Any) -> AgentResult:
-    """Twenty seeds around a mean; settings of the testbed are `world`, `gap`, `loss`, `prior`."""
+    """Twenty seeds around a mean; `world`, `gap`, `loss`, `prior`, `copies` are the testbed's."""
     told = {"noise": 1.0} | {
-        name: more.pop(name) for name in ("world", "gap", "loss", "prior") if name in more
+        name: more.pop(name) for name in ("world", "gap", "loss", "prior", "copies") if name in more
     }
     own = {"temperature": 1.0, "clip": 0.0} | more
     made = result(agent, mean + NOISE, testbed=testbed)
@@ -61,11 +62,193 @@ def test_worlds_that_are_drawn_give_their_own_average() -> None:
 def test_the_frontier_and_who_is_beaten() -> None:
     """Averages are 28, 22.5, 25 and 33.25: the constant weight and plain Thompson sampling lose."""
     points = points_of(FRONTIER)
-    assert [p.name for p in points] == ["plain", "temperature 4", "0.1", "1/√s"]
-    assert [p.name for p in on_frontier(points)] == ["temperature 4", "1/√s"]
+    assert [p.name for p in points] == ["plain", "temperature 4", "λ = 0.1", "λ_s = 1/√s"]
+    assert [p.name for p in on_frontier(points)] == ["temperature 4", "λ_s = 1/√s"]
     constant = points[2]
-    assert [p.name for p in beaten_by(constant, points)] == ["temperature 4", "1/√s"]
-    assert largest_regrets(points)[0] == ("temperature 4", pytest.approx(30.0))
+    assert [p.name for p in beaten_by(constant, points)] == ["temperature 4", "λ_s = 1/√s"]
+    least = largest_regrets(points)[0]
+    assert (least.name, least.where) == ("temperature 4", "trap-0.25, bad")
+    assert least.regret.value == pytest.approx(30.0)
+
+
+def shelved(study: str, runs: list[AgentResult]) -> list[Kept]:
+    return [Kept(r, (study,)) for r in runs]
+
+
+def test_the_part_on_the_frontier_says_who_is_worst_where() -> None:
+    book = Book(Shelf(shelved(world_runs.FRONTIER, FRONTIER)))
+    chance = {
+        key_of(r): Yardstick(*key_of(r)[:2], 4, 50.0 * (i + 1), 0.0, np.nan)
+        for i, r in enumerate(FRONTIER[:2])
+    }
+    book.yardsticks = chance
+    text = world_frontier.part(book)
+    assert "1 constant weights in 1 worlds make 1 cases. In 1 of them" in text
+    assert "| temperature 4 | 1 | 30.0 [29.9, 30.1] | trap-0.25, bad |" in text
+    assert "| λ_s = 1/√s | 1 | 30.0 [29.9, 30.1] | trap-0.25, mirror |" in text
+    assert "| plain | 0 | 100.0 [99.9, 100.1] | trap-0.25, bad |" in text
+    assert "| chance |  | 100.0 | trap-0.25, mirror |" in text
+    assert "The best fixed arm loses nothing." in text
+    assert "is not on the frontier" not in text
+    whole = world_frontier.page(book)
+    assert "| temperature 4 | 30.0 [29.9, 30.1] | 20.0 [19.9, 20.1] | 22.5 [22.4, 22.6] |" in whole
+    assert "| chance | 50.0 | 100.0 | – |" in whole
+    assert "λ = 0.1" not in whole
+    rows = world_frontier.rows(book)
+    assert [row["on_the_frontier"] for row in rows] == ["no", "yes", "no", "yes"]
+    assert rows[1]["bayes"] == pytest.approx(22.5)
+
+
+def test_who_is_not_on_a_frontier_is_said() -> None:
+    runs = [r for r in FRONTIER if r.settings.get("lam") != 1.0]
+    runs += bonus(31.0, 30.0, 1.0)
+    text = world_frontier.part(Book(Shelf(shelved(world_runs.FRONTIER, runs))))
+    assert "λ_s = 1/√s is not on the frontier of trap-0.25." in text
+
+
+def test_copies_are_a_world_of_their_own() -> None:
+    one = both("exact-ts", 1.0, 2.0, testbed="linear-trap-80", copies=1)
+    four = both("exact-ts", 3.0, 4.0, testbed="linear-trap-80", copies=4)
+    for made in (one, four):
+        made.append(
+            dataclasses.replace(
+                made[0], testbed_settings=made[0].testbed_settings | {"world": "prior"}
+            )
+        )
+    assert [p.testbed for p in points_of([*one, *four])] == [
+        "linear-trap-80",
+        "linear-trap-80, 4 copies",
+    ]
+
+
+def test_the_weights_of_theory_are_named_in_their_trap() -> None:
+    """λ* = √(2 ln(1/P)/T) and λ_t = √(ln(1/P)/2t), P = 0.01 and T = 10,000."""
+    own = {"lam": 1.0, "lam_schedule": "prior-mass", "prior_mass": 0.01, "horizon": 10_000.0}
+    runs = [
+        r
+        for testbed in ("trap-0.01", "trap-0.0001")
+        for r in (
+            *both("exact-fgts", 1.0, 2.0, testbed=testbed, **own),
+            *both("exact-fgts", 1.0, 2.0, testbed=testbed, lam=1.517427, lam_schedule="sqrt"),
+        )
+    ]
+    assert [p.title for p in points_of(runs)] == [
+        *("λ = 0.0303", "λ_s = 1.52/√s"),
+        *("λ = 0.0303 (λ*)", "λ_s = 1.52/√s (λ_t)"),
+    ]
+
+
+def test_hot_runs_are_not_taken_for_plain_ones() -> None:
+    pair = world_runs.worlds_of(FRONTIER, FALLING)["trap-0.25", 1.0, 1.0]["bad"]
+    assert [r.settings["temperature"] for r in pair] == [1.0, 1.0]
+    hot, plain = world_runs.heated_of(FRONTIER, 4.0)["trap-0.25", 1.0, 1.0]["mirror"]
+    assert hot.final_regret.mean() == pytest.approx(20.0)
+    assert plain.final_regret.mean() == pytest.approx(4.0)
+
+
+def test_differences_are_those_of_the_other_pages() -> None:
+    from showdown.effects import effect
+
+    rng = np.random.default_rng(3)
+    a = dataclasses.replace(FRONTIER[0], final_regret=rng.exponential(size=20))
+    assert world_runs.difference(a, FRONTIER[1]) == effect("", a, FRONTIER[1]).difference
+    later = dataclasses.replace(a, seeds=tuple(range(50, 70)))
+    with pytest.raises(ValueError, match="no seed in common"):
+        world_runs.difference(later, FRONTIER[1])
+
+
+# What to do ----------------------------------------------------------------------------------
+
+
+def linear(mean: float, **own: Any) -> AgentResult:
+    own = {"lam": 0.0, "lam_schedule": "constant"} | own
+    return dataclasses.replace(run("fglmcts", mean, "linear-20", **own), testbed_settings={})
+
+
+def advice(hot: float, premium: float) -> str:
+    """The recommendation if temperature 4 has this worst case, and the bonus this price."""
+    runs = [r for r in FRONTIER if r.settings["temperature"] == 1.0]
+    runs += both("exact-ts", hot, 20.0, temperature=4.0)
+    crossed = [linear(60.0), linear(100.0, temperature=4.0)]
+    boxed = [linear(60.0 + premium, **FALLING)]
+    kept = shelved(world_runs.FRONTIER, runs) + shelved("question-temperature", crossed)
+    return world_advice.part(Book(Shelf(kept + shelved("question-default", boxed))))
+
+
+def test_the_recommendation_follows_from_worst_cases_and_premiums() -> None:
+    text = advice(hot=25.0, premium=3.0)
+    assert "temperature 4 without a bonus, better than any bonus." in text
+    assert (
+        "The worst result of temperature 4 is 25.0 [24.9, 25.1]. Of all bonuses λ_s = 1/√s" in text
+    )
+    assert "temperature 4 adds +40.0 [+40.0, +40.0] to a regret of 60.0 (20 seeds), λ_s" in text
+    assert "λ_s = 1/√s +3.00 [+3.00, +3.00] (20 seeds;" in text
+    assert "draw hotter: `temperature = 4`" in text
+    assert "draw hotter" not in advice(hot=25.0, premium=50.0)
+    safe = advice(hot=60.0, premium=3.0)
+    assert "a bonus, λ_s = 1/√s, better than hotter draws" in safe
+    assert "draw hotter" not in safe
+    assert "neither a bonus nor heat" in advice(hot=30.0, premium=3.0)
+
+
+# Where the sign changes ----------------------------------------------------------------------
+
+
+def swept(testbed: str, bad: float, drawn: float, **own: Any) -> list[AgentResult]:
+    """Plain sampling has 50 everywhere, the bonus adds these numbers; 7 in the mirror."""
+    made = []
+    for world, extra in (("bad", bad), ("mirror", 7.0), ("prior", drawn)):
+        made.append(run("exact-ts", 50.0, testbed, world=world, **own))
+        made.append(run("exact-fgts", 50.0 + extra, testbed, world=world, **own, **FALLING))
+    return made
+
+
+def test_where_the_sign_changes_is_said_for_every_axis() -> None:
+    runs = [*swept("linear-trap-20", 5.0, 6.0), *swept("linear-trap-40", -5.0, 6.0)]
+    for prior, extra in ((0.5, -20.0), (1.0, -20.0), (2.0, 9.0)):
+        runs += swept("linear-trap-80", extra, 10.0 / prior, prior=prior)
+    loud = swept("linear-trap-80", -4.0, 8.0)
+    runs += [
+        dataclasses.replace(r, testbed_settings=r.testbed_settings | {"noise": 4.0}) for r in loud
+    ]
+    text = worlds.page(Book(Shelf(shelved("worlds-scaling", runs))))
+    assert "| `linear-trap-20` | +5.00 [+5.00, +5.00] | +7.00 [+7.00, +7.00] | +6.00" in text
+    assert "it costs up to d = 20 and pays from d = 40 on." in text
+    assert "from round 1 (deviation 0.5) and 1 (deviation 1) on." in text
+    assert "at noise 4 it gains in the bad world, and costs more under the prior." in text
+    assert "with a deviation up to 1 the bonus pays in the bad world, from 2 on it costs." in text
+    assert "from +5.00 [+5.00, +5.00] to +20.0 [+20.0, +20.0]." in text
+
+
+def test_wrong_models_and_clipped_samplers_have_mirrors_and_heat() -> None:
+    wrong = [*FRONTIER]
+    clipped = [
+        *both("exact-ts", 8.0, 9.0),
+        *both("exact-ts", 140.0, 4.0, clip=0.05),
+        *both("exact-ts", 11.0, 12.0, clip=0.05, temperature=4.0),
+        *both("exact-fgts", 6.0, 54.0, clip=0.05, lam=0.01, lam_schedule="constant"),
+        *both("exact-fgts", 1.0, 90.0, clip=0.05, **FALLING),
+    ]
+    kept = shelved("worlds-wrong-prior", wrong) + shelved("worlds-clipped", clipped)
+    text = worlds.page(Book(Shelf(kept)))
+    assert (
+        "| `trap-0.25` | 100.0 / 4.00 | −90.0 [−90.0, −90.0] | +26.0 [+26.0, +26.0] "
+        "| −70.0 [−70.0, −70.0] | +16.0 [+16.0, +16.0] |"
+    ) in text
+    assert "has 140.0 [139.9, 140.1] instead of 8.00" in text
+    assert "with λ_s = 1/√s 1.00 [0.86, 1.14], at temperature 4 11.0" in text
+    assert "In the mirror it has 4.00 [3.86, 4.14], with λ_s = 1/√s 90.0" in text
+
+
+def test_traps_are_fitted_in_bad_worlds_and_reported_with_their_mirrors() -> None:
+    runs = []
+    for p in (0.1, 0.01, 0.001):
+        runs += both("exact-ts", 10.0 * p**-0.5, 3.0 + p, testbed=f"trap-{p:g}")
+        runs += both("exact-fgts", 20.0, 30.0 + p, testbed=f"trap-{p:g}", **FALLING)
+    text = worlds.page(Book(Shelf(shelved("worlds-traps", runs))))
+    assert re.search(r"to the power −0\.50\d \[", text) or "to the power −0.500 [" in text
+    assert "In their 3 mirrors plain sampling loses at most 3.10 [" in text
+    assert "λ_s = 1/√s at most 30.1 [" in text
 
 
 def test_differences_within_the_intervals_beat_nobody() -> None:
@@ -147,7 +330,7 @@ def test_several_chains_stand_beside_one() -> None:
 def even(agent: str, regret: float, world: str = "bad") -> AgentResult:
     """Twenty seeds with a straight curve on a linear trap of 16 coordinates."""
     made = result(agent, np.full(20, float(regret)), testbed="linear-trap-16")
-    own = {"temperature": 1.0} | ({} if agent == "exact-ts" else worlds.FALLING)
+    own = {"temperature": 1.0} | ({} if agent == "exact-ts" else FALLING)
     return dataclasses.replace(made, settings=own, testbed_settings={"world": world, "noise": 1.0})
 
 
@@ -163,17 +346,17 @@ def test_where_the_schedule_was_run_elsewhere_it_is_said() -> None:
     def other(agent: str, testbed: str, mean: float, **own: Any) -> AgentResult:
         return dataclasses.replace(run(agent, mean, testbed, **own), testbed_settings={})
 
-    falls = other("neural-fglmcts", "adult", 30.0, b=10.0, **worlds.FALLING)
+    falls = other("neural-fglmcts", "adult", 30.0, b=10.0, **FALLING)
     runs = [falls, other("neural-lmcts", "adult", 20.0)]
-    text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in runs])))
+    text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in runs])))
     assert "On adult it adds +10.0 [+10.0, +10.0] to a regret of 20.0 (`neural-fglmcts`" in text
     assert "**Not run**: this schedule in logistic bandits." in text
     none = other("fglmcts", "logistic-20", 20.0, lam=0.0, lam_schedule="constant")
-    runs += [none, other("fglmcts", "logistic-20", 21.0, **worlds.FALLING)]
-    text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in runs])))
+    runs += [none, other("fglmcts", "logistic-20", 21.0, **FALLING)]
+    text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in runs])))
     assert "On logistic-20 it adds +1.00" in text and "**Not run**" not in text
     few = [dataclasses.replace(r, seeds=tuple(range(i, i + 20))) for i, r in enumerate(runs[:2])]
-    text = worlds.page(Book(Shelf([Kept(r, ("question-stuck",)) for r in few])))
+    text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in few])))
     assert "On adult" not in text
 
 
@@ -184,3 +367,18 @@ def test_without_runs_nothing_is_claimed() -> None:
     assert world_samplers.NOT_RUN in world_samplers.page(book)
     assert book.figures == {}
     assert not re.search(r"\d %.*interval.*\[", text)
+
+
+def test_other_pages_on_the_bonus_are_summed_up_with_links() -> None:
+    from test_showdown_stuck import networks, temperatures
+
+    cold = temperatures(lambda heat, lam: 30 if heat < 1 and lam == 0 else 2)
+    own = networks(soft=17)
+    book = Book(Shelf(shelved("question-temperature", cold) + shelved("question-stuck", own)))
+    book.yardsticks = {key_of(own[0]): Yardstick(*key_of(own[0]), 1000.0, 480.0, 400.0)}
+    (text,) = world_advice.elsewhere(book)
+    assert "settings with stuck seeds it frees some in 12 and binds some in 0." in text
+    assert "binds more networks to a wrong arm in 6 of 6 settings and frees some in 0." in text
+    assert "seeds are freed in 8 of 8." in text
+    assert "(bonus-temperature.md)" in text and "(stuck-networks.md)" in text
+    assert world_advice.elsewhere(Book(Shelf([]))) == []
