@@ -5,7 +5,16 @@ from pathlib import Path
 
 from feelgood.report.charts.curves import regret_curves
 from feelgood.report.rendering import render
-from showdown import front, pairs, published, world_frontier, world_samplers, worlds
+from showdown import (
+    front,
+    pairs,
+    published,
+    world_frontier,
+    world_samplers,
+    world_tables,
+    world_wrong,
+    worlds,
+)
 from showdown.book import Book
 from showdown.places import by_testbed
 from showdown.question import all_questions, page
@@ -16,7 +25,12 @@ from showdown.slimming import roomy, slim
 OTHERS: tuple[tuple[str, str, Callable[[Book], str]], ...] = (
     ("agreement.md", "Which published numbers are reproduced?", published.agreement),
     ("worlds.md", "In which worlds does feeling good pay?", worlds.page),
-    (world_frontier.PAGE, "What do agents lose at worst, and on average?", world_frontier.page),
+    (world_frontier.PAGE, "What do agents lose at worst, and on average?", world_tables.frontiers),
+    (
+        world_wrong.PAGE,
+        "What do bonus and heat add in which world?",
+        world_tables.sweeps,
+    ),
     (world_samplers.PAGE, "Which samplers keep the promise of the bonus?", world_samplers.page),
 )
 #: Folder of the files of pairs, in that of the results.

@@ -1,13 +1,14 @@
-"""Worst case against Bayes: the frontier of the worlds, as a part of their page and as its own."""
+"""Worst case against Bayes: the frontier of the worlds, for their page, their tables and a file."""
 
 from collections.abc import Sequence
 
 from feelgood.stats.intervals import bootstrap
 from showdown import pairs, world_figures, yardsticks
-from showdown.book import Book, grid, items, section
-from showdown.effects import enumeration, estimate, number
+from showdown.book import Book, grid, section
+from showdown.effects import estimate, number
 from showdown.world_runs import (
     FRONTIER,
+    HOT,
     KINDS,
     MIRRORED,
     Point,
@@ -23,16 +24,8 @@ from showdown.yardsticks import Yardstick
 PAGE, FILE = "worlds-frontier.md", "worlds-frontier"
 TITLE = "Worst case against Bayes"
 NOT_RUN = "Not run."
-#: The default weight, as points call it.
-DEFAULT = "λ_s = 1/√s"
-
-INTRODUCTION = """# Worst case against Bayes, world by world
-
-On the *frontier* are agents that no other one beats both in the bad world and averaged over the
-prior. Here are all of them: mean regrets after 10,000 rounds with 95 % bootstrap intervals.
-λ* = √(2 ln(1/P)/T) and λ_t = √(ln(1/P)/2t) are the theory's weights for a trap of mass P. The
-average over a trap's prior is that of its two worlds, by their masses. With 4 copies the context
-chooses one of four independent linear traps."""
+#: The default weight and the temperature beside it, as points call them.
+DEFAULT, HEAT = "λ_s = 1/√s", f"temperature {HOT:g}"
 
 
 def points(book: Book) -> list[Point]:
@@ -70,57 +63,62 @@ def part(book: Book) -> str:
         return section(TITLE, NOT_RUN)
     figure = book.figure(
         "worlds-frontier",
-        "Regret in the bad world: on the left over that under the prior, on the right over that "
-        "in the mirror. The frontier is ringed.",
+        "Regret in the bad world over that under the prior (left) and in the mirror (right). The "
+        "frontier is ringed.",
         lambda: world_figures.frontier(found),
     )
     about = (
         "On the *frontier* are agents that no other one beats both in the bad world and averaged "
         f"over the prior: [world by world]({PAGE})."
     )
-    return section(TITLE, about, figure, _worst(book, found), items(_said(found)))
+    return section(TITLE, about, figure, _worst(book, found), _said(found))
 
 
 def shown(found: Sequence[Point]) -> list[Worst]:
-    """Plain sampling, the default bonus, and of each kind the one with the lowest worst case."""
+    """The default bonus, and of each kind the agent with the lowest worst case."""
     worst = largest_regrets(found)
     least = {kind: next((w for w in worst if w.kind == kind), None) for kind in KINDS}
-    return [w for w in worst if w in least.values() or w.name == DEFAULT]
+    return [w for w in worst if w in least.values() or w.name in (DEFAULT, HEAT)]
 
 
 def _worst(book: Book, found: Sequence[Point]) -> str:
     front = fronts(found)
-    table = [[w.name, str(_count(w, front)), estimate(w.regret), w.where] for w in shown(found)]
+    table = [
+        [w.name, str(_count(w, front)), estimate(w.regret), w.where, estimate(w.average)]
+        for w in shown(found)
+    ]
     chance = [y for _, y in _yardsticks(book)]
     if chance:
         most = max(chance, key=lambda y: y.uniform)
-        table.append(["chance", "", number(most.uniform), _where(book, most)])
-    header = ("agent", f"on how many of {len(front)} frontiers", "its worst result", "where")
+        table.append(["chance", "", number(most.uniform), _where(book, most), ""])
+        table.append(["best fixed arm", "", number(max(y.fixed for y in chance)), "", ""])
+    header = (
+        "agent",
+        f"frontiers, of {len(front)}",
+        "worst result",
+        "where",
+        "average over priors",
+    )
     return (
-        "Each agent's worst result over these bad worlds and mirrors; of each kind the best "
-        f"agent.{_fixed(chance)}\n\n{grid(header, table)}"
+        "Take each agent's worst result over these bad worlds and mirrors, and its regret averaged "
+        f"over the priors of all worlds. Of each kind, the best is:\n\n{grid(header, table)}"
     )
 
 
 def _count(w: Worst, front: dict[str, list[Point]]) -> int:
-    return sum(any(p.name == w.name and p.kind == w.kind for p in own) for own in front.values())
+    return sum(any(p.name == w.name for p in own) for own in front.values())
 
 
-def _said(found: Sequence[Point]) -> list[str]:
+def _said(found: Sequence[Point]) -> str:
     constant = [p for p in found if p.kind == "constant λ"]
     falling = [p for p in found if p.kind == "λ_s = c/√s"]
     lost = [p for p in constant if beaten_by(p, falling)]
     weights, worlds = ({getattr(p, name) for p in constant} for name in ("label", "testbed"))
-    said = [
+    return (
         f"{len(weights)} constant weights in {len(worlds)} worlds make {len(constant)} cases. In "
         f"{len(lost)} of them some falling weight is better both in the bad world and on average, "
         "beyond the intervals."
-    ]
-    front = fronts(found)
-    without = [name for name, own in front.items() if all(p.name != DEFAULT for p in own)]
-    if falling and without:
-        said.append(f"{DEFAULT} is not on the frontier of {enumeration(without)}.")
-    return said
+    )
 
 
 # Yardsticks ----------------------------------------------------------------------------------
@@ -141,27 +139,12 @@ def _where(book: Book, yardstick: Yardstick) -> str:
     return f"{place(run)}, {run.testbed_settings['world']}"
 
 
-def _fixed(found: Sequence[Yardstick]) -> str:
-    if not found:
-        return ""
-    most = max(y.fixed for y in found)
-    return f" The best fixed arm loses {'nothing' if most == 0 else f'up to {number(most)}'}."
+# Tables --------------------------------------------------------------------------------------
 
 
-# The page ------------------------------------------------------------------------------------
-
-
-def page(book: Book) -> str:
-    """The page's text."""
-    front = fronts(points(book))
-    if not front:
-        return f"{INTRODUCTION}\n\n{NOT_RUN}\n"
-    tables = [_table(book, name, own) for name, own in front.items()]
-    end = (
-        f"All agents: [`{FILE}.csv`](../../results/pairs/{FILE}.csv). "
-        f"Study: `{FRONTIER}`. [When feeling good pays](worlds.md) · [all answers](README.md)"
-    )
-    return "\n\n".join([INTRODUCTION, *tables, end]) + "\n"
+def tables(book: Book) -> list[str]:
+    """The frontier of each world, with chance."""
+    return [_table(book, name, own) for name, own in fronts(points(book)).items()]
 
 
 def _table(book: Book, name: str, own: Sequence[Point]) -> str:

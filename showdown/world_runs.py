@@ -115,13 +115,15 @@ def points_of(results: Sequence[AgentResult]) -> list[Point]:
 
 
 def on_frontier(points: Sequence[Point]) -> list[Point]:
-    """Those that no other one has lower means than in both; from cautious to bold."""
-    kept = [
-        p
-        for p in points
-        if not any(q.bad_mean < p.bad_mean and q.bayes_mean < p.bayes_mean for q in points)
-    ]
-    return sorted(kept, key=lambda p: p.bayes_mean)
+    """Those that no other one beats in one mean and equals in the other; from cautious to bold.
+
+    Of equals the first is kept: small weights often play just as none does.
+    """
+    kept: list[Point] = []
+    for p in sorted(points, key=lambda p: (p.bayes_mean, p.bad_mean)):
+        if not kept or p.bad_mean < kept[-1].bad_mean:
+            kept.append(p)
+    return kept
 
 
 def beaten_by(point: Point, others: Sequence[Point]) -> list[Point]:
@@ -143,6 +145,8 @@ class Worst:
     name: str
     regret: Estimate
     where: str
+    #: Averaged over the priors, then over the worlds.
+    average: Estimate
 
 
 def largest_regrets(points: Sequence[Point]) -> list[Worst]:
@@ -156,7 +160,8 @@ def largest_regrets(points: Sequence[Point]) -> list[Worst]:
         if {p.testbed for p in own} == testbeds:
             regrets = {f"{p.testbed}, {w}": getattr(p, w) for p in own for w in MIRRORED}
             where = max(regrets, key=lambda at: float(regrets[at].mean()))
-            found.append(Worst(kind, name, bootstrap(regrets[where]), where))
+            average = bootstrap(np.mean([p.bayes for p in own], axis=0))
+            found.append(Worst(kind, name, bootstrap(regrets[where]), where, average))
     return sorted(found, key=lambda w: w.regret.value)
 
 
