@@ -5,7 +5,16 @@ from pathlib import Path
 
 from feelgood.report.charts.curves import regret_curves
 from feelgood.report.rendering import render
-from showdown import front, pairs, published, world_samplers, worlds
+from showdown import (
+    front,
+    pairs,
+    published,
+    world_frontier,
+    world_samplers,
+    world_tables,
+    world_wrong,
+    worlds,
+)
 from showdown.book import Book
 from showdown.places import by_testbed
 from showdown.question import all_questions, page
@@ -16,6 +25,12 @@ from showdown.slimming import roomy, slim
 OTHERS: tuple[tuple[str, str, Callable[[Book], str]], ...] = (
     ("agreement.md", "Which published numbers are reproduced?", published.agreement),
     ("worlds.md", "In which worlds does feeling good pay?", worlds.page),
+    (world_frontier.PAGE, "What do agents lose at worst, and on average?", world_tables.frontiers),
+    (
+        world_wrong.PAGE,
+        "What do bonus and heat add in which world?",
+        world_tables.sweeps,
+    ),
     (world_samplers.PAGE, "Which samplers keep the promise of the bonus?", world_samplers.page),
 )
 #: Folder of the files of pairs, in that of the results.
@@ -40,6 +55,7 @@ def build(book: Book) -> dict[str, str]:
         texts[f"{PAIRS}/{name}.csv"] = pairs.to_csv(own)
     places = pairs.place_rows(book, by_testbed(book, ranking.STUDY))
     texts[f"{PAIRS}/{ranking.QUESTION.name}.csv"] = pairs.to_csv(places)
+    texts[f"{PAIRS}/{world_frontier.FILE}.csv"] = pairs.to_csv(world_frontier.rows(book))
     texts["pairs.html"] = pairs.to_html(rows)
     return texts
 

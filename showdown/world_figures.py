@@ -11,6 +11,9 @@ from feelgood.report.rendering import Chart
 from feelgood.stats.intervals import Estimate, bootstrap
 from showdown.world_runs import Point, on_frontier, shares, worlds_of
 
+#: Regrets below this are drawn there: the axes are logarithmic.
+LEAST = 0.1
+
 
 def _log(title: str, **more: Any) -> dict[str, Any]:
     scale = alt.Scale(type="log", nice=False, padding=14)
@@ -18,34 +21,40 @@ def _log(title: str, **more: Any) -> dict[str, Any]:
 
 
 def frontier(points: Sequence[Point]) -> Chart:
-    """One panel per world: regret in the bad world over that under the prior, frontiers ringed."""
-    panels = []
+    """Two panels per world: regret in the bad world over that under the prior and in the mirror."""
     kinds = list(dict.fromkeys(p.kind for p in points))
+    panels = []
     for testbed in dict.fromkeys(p.testbed for p in points):
         own = [p for p in points if p.testbed == testbed]
         best = on_frontier(own)
         rows = [
             {
                 "agent": p.kind,
-                "bayes": rounded(max(p.bayes_mean, 0.1)),
+                "bayes": rounded(max(p.bayes_mean, LEAST)),
+                "mirror": rounded(max(float(p.mirror.mean()), LEAST)),
                 "bad": rounded(p.bad_mean),
                 "ring": p in best,
             }
             for p in own
         ]
         base = alt.Chart(alt.InlineData(values=rows))
-        x = alt.X("bayes:Q", **_log("averaged over the prior"))
-        y = alt.Y("bad:Q", **_log("in the bad world"))
-        dots = base.mark_point(filled=True, size=55, opacity=1).encode(
-            x=x,
-            y=y,
-            color=alt.Color("agent:N", title="agent", sort=kinds),
-            shape=alt.Shape("agent:N", legend=None, sort=kinds),
-        )
-        rings = base.transform_filter("datum.ring").mark_point(size=190, strokeWidth=1.2)
-        layers = [rings.encode(x=x, y=y, color=alt.value("#888")), dots]
-        panels.append(alt.layer(*layers).properties(width=250, height=190, title=testbed))
+        for name, title in (("bayes", "averaged over the prior"), ("mirror", "in the mirror")):
+            x = alt.X(f"{name}:Q", **_log(title))
+            panels.append(_ringed(base, x, kinds).properties(width=250, height=150, title=testbed))
     return alt.concat(*panels, columns=2)
+
+
+def _ringed(base: Chart, x: alt.X, kinds: Sequence[str]) -> Chart:
+    """Dots by kind, those of the frontier with a ring."""
+    y = alt.Y("bad:Q", **_log("in the bad world"))
+    dots = base.mark_point(filled=True, size=55, opacity=1).encode(
+        x=x,
+        y=y,
+        color=alt.Color("agent:N", title="agent", sort=kinds),
+        shape=alt.Shape("agent:N", legend=None, sort=kinds),
+    )
+    rings = base.transform_filter("datum.ring").mark_point(size=190, strokeWidth=1.2)
+    return alt.layer(rings.encode(x=x, y=y, color=alt.value("#888")), dots)
 
 
 def prices(rows: Sequence[tuple[str, float, Estimate]]) -> Chart:

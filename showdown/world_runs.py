@@ -9,9 +9,17 @@ import numpy as np
 
 from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import RESAMPLES, Estimate, bootstrap
+from feelgood.stats.studentised import StudentisedMean
+from showdown.effects import effect
 
 FRONTIER = "worlds-frontier"
 KINDS = ("plain", "hotter", "constant λ", "λ_s = c/√s")
+#: The worlds that are always reported together.
+MIRRORED = ("bad", "mirror")
+#: Of most runs.
+ROUNDS = 10_000
+#: λ_s = 1/√s, the default schedule, and the temperature that stands beside it.
+FALLING, HOT = {"lam": 1.0, "lam_schedule": "sqrt"}, 4.0
 
 
 # Points of the frontier ----------------------------------------------------------------------
@@ -32,8 +40,24 @@ class Point:
     @property
     def name(self) -> str:
         """As the page calls the agent."""
-        plain = {"plain": "plain", "hotter": f"temperature {self.label}"}
-        return plain.get(self.kind, self.label if self.kind == "constant λ" else f"{self.label}/√s")
+        return {
+            "plain": "plain",
+            "hotter": f"temperature {self.label}",
+            "constant λ": f"λ = {self.label}",
+        }.get(self.kind, f"λ_s = {self.label}/√s")
+
+    @property
+    def title(self) -> str:
+        """The same; λ* and λ_t of a trap are named there."""
+        if not self.testbed.startswith("trap-"):
+            return self.name
+        surprise = math.log(1.0 / float(self.testbed.removeprefix("trap-")))
+        best = {
+            ("constant λ", _three(math.sqrt(2.0 * surprise / ROUNDS))): "λ*",
+            ("λ_s = c/√s", _three(math.sqrt(surprise / 2.0))): "λ_t",
+        }
+        sign = best.get((self.kind, self.label))
+        return f"{self.name} ({sign})" if sign else self.name
 
     @property
     def bad_mean(self) -> float:
@@ -48,10 +72,23 @@ def _kind(result: AgentResult) -> tuple[str, str]:
     if result.agent == "exact-ts":
         heat = result.settings["temperature"]
         return ("plain", "") if heat == 1 else ("hotter", f"{heat:g}")
-    lam = result.settings["lam"]
-    if result.settings["lam_schedule"] == "sqrt":
-        return "λ_s = c/√s", f"{lam:g}"
-    return "constant λ", f"{lam:g}"
+    own = result.settings
+    if own["lam_schedule"] == "sqrt":
+        return "λ_s = c/√s", _three(own["lam"])
+    if own["lam_schedule"] == "prior-mass":
+        lam = math.sqrt(2.0 * math.log(1.0 / own["prior_mass"]) / own["horizon"])
+        return "constant λ", _three(lam)
+    return "constant λ", _three(own["lam"])
+
+
+def _three(weight: float) -> str:
+    return f"{weight:.3g}"
+
+
+def place(result: AgentResult) -> str:
+    """The testbed, with the number of its copies where there are several."""
+    copies = result.testbed_settings.get("copies", 1)
+    return result.testbed if copies == 1 else f"{result.testbed}, {copies} copies"
 
 
 def points_of(results: Sequence[AgentResult]) -> list[Point]:
@@ -59,7 +96,7 @@ def points_of(results: Sequence[AgentResult]) -> list[Point]:
     groups: dict[tuple[str, str, str], dict[str, AgentResult]] = {}
     for r in results:
         world = str(r.testbed_settings["world"])
-        groups.setdefault((r.testbed, *_kind(r)), {})[world] = r
+        groups.setdefault((place(r), *_kind(r)), {})[world] = r
     points = []
     for (testbed, kind, label), worlds in groups.items():
         if "bad" not in worlds or "mirror" not in worlds:
@@ -78,13 +115,15 @@ def points_of(results: Sequence[AgentResult]) -> list[Point]:
 
 
 def on_frontier(points: Sequence[Point]) -> list[Point]:
-    """Those that no other one has lower means than in both; from cautious to bold."""
-    kept = [
-        p
-        for p in points
-        if not any(q.bad_mean < p.bad_mean and q.bayes_mean < p.bayes_mean for q in points)
-    ]
-    return sorted(kept, key=lambda p: p.bayes_mean)
+    """Those that no other one beats in one mean and equals in the other; from cautious to bold.
+
+    Of equals the first is kept: small weights often play just as none does.
+    """
+    kept: list[Point] = []
+    for p in sorted(points, key=lambda p: (p.bayes_mean, p.bad_mean)):
+        if not kept or p.bad_mean < kept[-1].bad_mean:
+            kept.append(p)
+    return kept
 
 
 def beaten_by(point: Point, others: Sequence[Point]) -> list[Point]:
@@ -98,17 +137,43 @@ def beaten_by(point: Point, others: Sequence[Point]) -> list[Point]:
     ]
 
 
-def largest_regrets(points: Sequence[Point]) -> list[tuple[str, float]]:
-    """Each agent's largest mean over all bad worlds and mirrors; the least first."""
+@dataclasses.dataclass(frozen=True)
+class Worst:
+    """An agent's largest mean regret over all bad worlds and mirrors, and where it is."""
+
+    kind: str
+    name: str
+    regret: Estimate
+    where: str
+    #: Averaged over the priors, then over the worlds.
+    average: Estimate
+
+
+def largest_regrets(points: Sequence[Point]) -> list[Worst]:
+    """Of each agent that was run everywhere; the least first."""
     testbeds = {p.testbed for p in points}
-    worst: dict[str, dict[str, float]] = {}
+    agents: dict[tuple[str, str], list[Point]] = {}
     for p in points:
-        worst.setdefault(p.name, {})[p.testbed] = max(p.bad_mean, float(p.mirror.mean()))
-    whole = [(name, max(own.values())) for name, own in worst.items() if set(own) == testbeds]
-    return sorted(whole, key=lambda pair: pair[1])
+        agents.setdefault((p.kind, p.name), []).append(p)
+    found = []
+    for (kind, name), own in agents.items():
+        if {p.testbed for p in own} == testbeds:
+            regrets = {f"{p.testbed}, {w}": getattr(p, w) for p in own for w in MIRRORED}
+            where = max(regrets, key=lambda at: float(regrets[at].mean()))
+            average = bootstrap(np.mean([p.bayes for p in own], axis=0))
+            found.append(Worst(kind, name, bootstrap(regrets[where]), where, average))
+    return sorted(found, key=lambda w: w.regret.value)
 
 
 # Along a run ---------------------------------------------------------------------------------
+
+
+def difference(a: AgentResult, b: AgentResult) -> StudentisedMean:
+    """Mean of a − b over common seeds, with the interval that all pages have."""
+    found = effect("", a, b).difference
+    if found is None:
+        raise ValueError(f"{a.agent} and {b.agent} on {a.testbed} have no seed in common")
+    return found
 
 
 def regrets_by_seed(result: AgentResult) -> dict[int, float]:
@@ -186,16 +251,29 @@ def slope(x: np.ndarray, samples: Sequence[np.ndarray]) -> Estimate:
 
 #: Testbed, deviation of the prior and of the noise.
 Setting = tuple[str, float, float]
-#: By world: with the bonus, and without.
+#: By world: with the bonus or the heat, and without.
 Pairs = dict[str, tuple[AgentResult, AgentResult]]
 
 
 def worlds_of(results: Sequence[AgentResult], bonus: Mapping[str, Any]) -> dict[Setting, Pairs]:
-    """`exact-fgts` with this bonus beside `exact-ts`, by testbed and by world."""
-    plain = {_place(r): r for r in results if r.agent == "exact-ts"}
+    """`exact-fgts` with this bonus beside `exact-ts`, by testbed and by world, at temperature 1."""
+    cool = [r for r in results if r.settings["temperature"] == 1]
+    bold = [r for r in cool if r.agent == "exact-fgts" and bonus.items() <= r.settings.items()]
+    return _beside(bold, cool)
+
+
+def heated_of(results: Sequence[AgentResult], temperature: float) -> dict[Setting, Pairs]:
+    """`exact-ts` at this temperature beside itself at 1, by testbed and by world."""
+    plain = [r for r in results if r.agent == "exact-ts"]
+    hot = [r for r in plain if r.settings["temperature"] == temperature]
+    return _beside(hot, [r for r in plain if r.settings["temperature"] == 1])
+
+
+def _beside(changed: Sequence[AgentResult], others: Sequence[AgentResult]) -> dict[Setting, Pairs]:
+    plain = {_place(r): r for r in others if r.agent == "exact-ts"}
     found: dict[Setting, Pairs] = {}
-    for r in results:
-        if r.agent == "exact-fgts" and bonus.items() <= r.settings.items() and _place(r) in plain:
+    for r in changed:
+        if _place(r) in plain:
             *setting, world = _place(r)
             found.setdefault(tuple(setting), {})[world] = (r, plain[_place(r)])
     return dict(sorted(found.items(), key=lambda pair: _order(pair[0])))
@@ -203,9 +281,9 @@ def worlds_of(results: Sequence[AgentResult], bonus: Mapping[str, Any]) -> dict[
 
 def _place(r: AgentResult) -> tuple[Any, ...]:
     own = r.testbed_settings
-    return r.testbed, float(own.get("prior", 1.0)), float(own["noise"]), own["world"]
+    return place(r), float(own.get("prior", 1.0)), float(own["noise"]), own["world"]
 
 
 def _order(setting: Setting) -> tuple[Any, ...]:
-    name, _, size = setting[0].rpartition("-")
+    name, _, size = setting[0].partition(",")[0].rpartition("-")
     return name, float(size) if size.replace(".", "").isdigit() else 0.0, setting[2], setting[1]

@@ -129,6 +129,18 @@ def test_the_readme_says_what_the_pages_say() -> None:
         assert f"({seeds} seeds)" in page
 
 
+def test_the_readme_says_what_the_bonus_costs() -> None:
+    """Both prices stand on the page of the worlds."""
+    told = re.findall(
+        r"([+−][\d.,]+ \[[+−][\d.,]+, [+−][\d.,]+\]) (?:on|with networks on) ([\w-]+)", findings()
+    )
+    assert [testbed for _, testbed in told] == ["linear-20", "adult"]
+    page = (FOLDER / "worlds.md").read_text()
+    (linear, _), (adult, _) = told
+    assert f"β = 1 it adds {linear} to 89.2 on linear-20" in page
+    assert f"On adult it adds {adult} to a regret of" in page
+
+
 def test_the_readme_counts_what_agrees() -> None:
     told = re.search(
         r"Of (\d+) published numbers (\d+) agree with ours within 20 % and (\d+) differ; (\d+) are",
