@@ -6,10 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
+from feelgood.stats.holm import holm
 from feelgood.stats.intervals import bootstrap
 from showdown import world_figures
 from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate, number
+from showdown.families import ALPHA
 from showdown.world_runs import regrets_by_seed, shares, single, stuck
 from showdown.yardsticks import key_of
 
@@ -19,6 +21,9 @@ NOT_RUN = "Not run."
 #: How the names of agents with several chains begin, see `studies/many_chains.py`.
 MANY = "many-"
 WORLDS = ("bad", "mirror")
+IN_WORLD = {"bad": "in the bad world", "mirror": "in the mirror"}
+#: Pairs of runs of the exact law, drawn from its seeds, of which one is compared with the other.
+REDRAWN = 2_000
 #: As many as have colours of their own.
 DRAWN = (
     *("exact-fgts", "exact-ts", "jfgmalats", "fglmcts", "fgmalats", "fghmcts"),
@@ -41,11 +46,12 @@ class Sampler:
         """In the bad world, or where it was run; for the order of the rows."""
         return float(np.mean(self.runs.get("bad", next(iter(self.runs.values()))).final_regret))
 
-    @property
-    def stays(self) -> bool:
-        """Whether most seeds play one arm alone in the second half of the bad world."""
-        run = self.runs.get("bad")
-        return run is not None and 2 * single(run) > len(run.seeds)
+    def alone(self, world: str) -> float | None:
+        """p of Fisher's test: one arm alone in the second half, in more seeds than of the law."""
+        run, law = self.runs.get(world), self.exact.get(world)
+        if run is None or law is None:
+            return None
+        return _more(single(run), len(run.seeds), single(law), len(law.seeds))
 
     @property
     def heated(self) -> bool:
@@ -66,7 +72,7 @@ class Sampler:
         run, law = self.runs.get(world), self.exact.get(world)
         if run is None or law is None:
             return None
-        return 100.0 * float(np.mean(np.abs(shares(run)[1] - shares(law)[1])))
+        return _apart(run, law)
 
     def cells(self, world: str) -> list[str]:
         """Regret, and seeds that are locked or play one arm."""
@@ -110,11 +116,58 @@ def found_in(book: Book) -> list[Sampler]:
     return found if whole else []
 
 
+def _apart(run: AgentResult, law: AgentResult) -> float:
+    """Points between two shares of the worse arm, mean along the run."""
+    return 100.0 * float(np.mean(np.abs(shares(run)[1] - shares(law)[1])))
+
+
+def _more(count: int, seeds: int, other: int, others: int) -> float:
+    """p of Fisher's exact test, one-sided: the first share is not larger than the other."""
+    from scipy.stats import hypergeom
+
+    return float(hypergeom.sf(count - 1, seeds + others, count + other, seeds))
+
+
+def floor(law: AgentResult) -> tuple[float, float]:
+    """How far two runs of the law itself are apart: the mean, and what 95 % stay below.
+
+    Both are drawn from its seeds, with replacement.
+    """
+    rng, n = np.random.default_rng(0), len(law.seeds)
+    drawn = [
+        [dataclasses.replace(law, curve=law.curve[rng.integers(0, n, n)]) for _ in range(2)]
+        for _ in range(REDRAWN)
+    ]
+    found = [_apart(one, other) for one, other in drawn]
+    return float(np.mean(found)), float(np.quantile(found, 0.95))
+
+
+def staying(found: Sequence[Sampler]) -> dict[str, list[str]]:
+    """By sampler, the worlds where more seeds play one arm than of the law; by Holm's rule."""
+    chains = [s for s in found if not s.is_exact]
+    asked = [(s, w, p) for s in chains for w in WORLDS if (p := s.alone(w)) is not None]
+    corrected = holm(np.array([p for *_, p in asked])) if asked else ()
+    out: dict[str, list[str]] = {s.label: [] for s, *_ in asked}
+    for (s, world, _), p in zip(asked, corrected, strict=True):
+        if p <= ALPHA:
+            out[s.label].append(world)
+    return out
+
+
 def part(book: Book) -> str:
     """What the page of the worlds says of them."""
     found = found_in(book)
-    said = [*_said(found), f"[Both worlds, all samplers]({PAGE})."] if found else [NOT_RUN]
-    return section(TITLE, " ".join(said))
+    if not found:
+        return section(TITLE, NOT_RUN)
+    where = staying(found)
+    stay = sum(bool(worlds) for worlds in where.values())
+    said = [
+        f"Of {len(where)} samplers {stay} play one arm alone in more seeds than the exact law does."
+    ]
+    passing = [label for label, worlds in where.items() if not worlds]
+    if passing:
+        said.append(f"Not so: {enumeration(passing)}.")
+    return section(TITLE, " ".join([*said, f"[Both worlds, all samplers]({PAGE})."]))
 
 
 def page(book: Book) -> str:
@@ -126,20 +179,21 @@ def page(book: Book) -> str:
     about = (
         "`linear-trap-16` with prior 0.5, the [bad world and its mirror](../worlds.md), "
         f"{one.rounds} rounds, {len(one.seeds)} seeds. The bonus has λ_s = 1/√s, and all agents "
-        "are told noise and prior. Its law has two far modes, one per arm. A sampler keeps the "
-        "promise of the bonus if it plays both arms as often as `exact-fgts`, which draws from "
-        f"the law itself.{_chance(book, found)}"
+        "are told noise and prior. The law has two peaks far apart: in each, another arm is "
+        "believed to be very good. A chain that takes small steps rarely crosses. A sampler keeps "
+        "the promise of the bonus if it plays both arms as often as `exact-fgts`, which draws "
+        f"from the law itself.{_chance(book, found)}"
     )
     columns = (
         "*Locked* seeds play the worse arm mostly; *one arm*: a single arm in the second half. "
-        "*Off*: percentage points between the shares of the worse arm and those of the exact law "
-        "at the same temperature, mean along the run, bad world and mirror. Brackets hold 95 % "
-        "bootstrap intervals."
+        "*Off*: how far the share of worse plays is from the exact law's at the same temperature, "
+        f"in percentage points, mean along the run, bad world and mirror.{_floors(found)} Brackets "
+        "hold 95 % bootstrap intervals."
     )
     header = ("agent", "bad world", "locked / one arm", "mirror", "locked / one arm", "off")
     rows = []
     for s in found:
-        off = " / ".join("–" if (v := s.off(world)) is None else f"{v:.0f}" for world in WORLDS)
+        off = " / ".join("–" if (v := s.off(world)) is None else f"{v:.1f}" for world in WORLDS)
         rows.append([s.label, *s.cells("bad"), *s.cells("mirror"), off])
     shown = [
         (r.agent, world, r)
@@ -170,26 +224,52 @@ def _chance(book: Book, found: Sequence[Sampler]) -> str:
     return f" Chance loses {enumeration(lost)}, the better arm nothing." if lost else ""
 
 
+def _floors(found: Sequence[Sampler]) -> str:
+    """What chance alone puts between two runs of the law, at temperature 1."""
+    law = next(s.exact for s in found if s.exact and not s.heated)
+    own = [(IN_WORLD[w], *floor(law[w])) for w in WORLDS if w in law]
+    told = enumeration([f"{mean:.2g} {where}" for where, mean, _ in own])
+    most = enumeration([f"{high:.2g}" for *_, high in own])
+    return f" Chance alone gives about {told} (95 %: below {most})."
+
+
 def _said(found: Sequence[Sampler]) -> list[str]:
-    """Who stays in one mode of the bad world, and who does not."""
-    chains = [s for s in found if not s.is_exact and not s.several]
-    stay = [s.label for s in chains if s.stays]
-    passing = [s.label for s in chains if not s.stays]
-    said = [f"In the bad world most seeds stay in one mode: {enumeration(stay)}."] if stay else []
+    """Who stays in one mode, in which of the worlds, and who does not."""
+    where = staying(found)
+    told = []
+    for worlds, words in (
+        (list(WORLDS), "In both worlds"),
+        (["bad"], "In the bad world"),
+        (["mirror"], "In the mirror"),
+    ):
+        own = [label for label, stays in where.items() if stays == worlds]
+        told += [f"{words}: {enumeration(own)}."] if own else []
+    said = []
+    if told:
+        said.append(
+            "Stay in one mode: one arm alone, in more seeds than the exact law at the same "
+            f"temperature (Fisher's exact test, Holm's rule). {' '.join(told)}"
+        )
+    passing = [label for label, stays in where.items() if not stays]
     return said + ([f"Not so: {enumeration(passing)}."] if passing else [])
 
 
 def _premium(found: Sequence[Sampler]) -> list[str]:
     """Whether those that stay pay the law's price in the mirror."""
-    stay = [s for s in found if s.stays and not s.is_exact and not s.several]
-    stay = [s for s in stay if WORLDS[1] in s.runs and s.exact]
+    bad, mirror = WORLDS
+    where = staying(found)
+    stay = [s for s in found if where.get(s.label) and {bad, mirror} <= s.runs.keys()]
     less = [s for s in stay if _pays_less(s)]
     if not less:
         return []
-    return [
+    miss = sum(stuck(s.runs[bad]) > 0 for s in less)
+    told = (
         f"In the mirror {len(less)} of these {len(stay)} lose less than the law does, beyond the "
-        "intervals: what does not pay the premium does not have the insurance either."
-    ]
+        "intervals. They look cheap in the mirror because they hardly explore"
+    )
+    if not miss:
+        return [f"{told}."]
+    return [f"{told}; so some seeds of {miss} of them do not find the good arm either."]
 
 
 def _pays_less(s: Sampler) -> bool:
@@ -207,10 +287,18 @@ def _several(found: Sequence[Sampler]) -> list[str]:
     kernel = own[0].label.split(" (")[0]
     counts = [(s, _kind(s)) for s in own]
     counts += [(s, "one chain") for s in found if s.label == kernel and bad in s.runs]
-    locked = enumeration([f"{stuck(s.runs[bad])} with {kind}" for s, kind in counts])
+    by_count: dict[int, list[str]] = {}
+    for s, kind in counts:
+        by_count.setdefault(stuck(s.runs[bad]), []).append(kind)
+    locked = "; ".join(
+        f"{seeds} with {enumeration(kinds)}"
+        if seeds
+        else f"none with {enumeration(kinds).replace(' and ', ' or ')}"
+        for seeds, kinds in by_count.items()
+    )
     said = [
-        f"Several chains of {kernel} share their rounds, and one of them plays. Of "
-        f"{len(own[0].runs[bad].seeds)} seeds lock {locked}."
+        f"Several chains of {kernel} share their rounds, and one of them plays. Seeds that end on "
+        f"the worse arm, of {len(own[0].runs[bad].seeds)}: {locked}."
     ]
     less = [_kind(s) for s in own if _pays_less(s)]
     if less:

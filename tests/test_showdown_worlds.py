@@ -310,45 +310,6 @@ def test_shares_of_the_worse_arm() -> None:
     np.testing.assert_allclose(shares, 0.5)
 
 
-def test_a_sampler_that_plays_one_arm_stays_in_a_mode() -> None:
-    """Four rounds with a gap of ½: a regret of 2 is the worse arm alone, one of 1 is both."""
-
-    runs = [even("exact-fgts", 1.0), even("exact-ts", 2.0), even("jfgmalats", 1.0)]
-    runs += [even("fglmcts", 2.0), even("fglmcts", 0.0, "mirror"), even("exact-fgts", 7, "mirror")]
-    shelf = Shelf([Kept(r, ("worlds-samplers",)) for r in runs])
-    assert "stay in one mode: `fglmcts`. Not so: `jfgmalats`." in worlds.page(Book(shelf))
-    text = world_samplers.page(Book(shelf))
-    assert [world_runs.single(r) for r in runs[:3]] == [0, 20, 0]
-    # Of the worse arm's plays the law has half, in both worlds.
-    assert (
-        "| `fglmcts` | 2.00 [2.00, 2.00] | 20 / 20 | 0.00 [0.00, 0.00] | 0 / 20 | 50 / 50 |" in text
-    )
-    assert "| `jfgmalats` | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
-
-
-def test_several_chains_stand_beside_one() -> None:
-    runs = [even("exact-fgts", 1.0), even("exact-ts", 2.0), even("fgmalats", 2.0)]
-    for own, regret in (
-        ({"chains": 4, "starts": "warm"}, 2.0),
-        ({"chains": 16, "starts": "warm"}, 1.0),
-        ({"chains": 1, "starts": "fresh"}, 0.0),
-    ):
-        made = even("many-fgmalats", regret)
-        runs.append(dataclasses.replace(made, settings={**made.settings, **own}))
-    text = world_samplers.page(Book(Shelf([Kept(r, ("worlds-chains",)) for r in runs])))
-    assert "| `fgmalats` (4 chains) | 2.00 [2.00, 2.00] | 20 / 20 | – | – | 50 / – |" in text
-    assert "| `fgmalats` (16 chains) | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0 / – |" in text
-    assert "| `fgmalats` (fresh starts) | 0.00 [0.00, 0.00] | 0 / 20 |" in text
-    assert "stay in one mode: `fgmalats`.\n" in text
-    assert "Of 20 seeds lock 20 with 4 chains, 0 with 16 chains, 0 with fresh starts and 20" in text
-    assert "This is not the law" not in text
-    runs += [even("exact-fgts", 7.0, "mirror"), even("many-fgmalats", 0.0, "mirror")]
-    mirror = {**runs[-1].settings, "chains": 16, "starts": "warm"}
-    runs[-1] = dataclasses.replace(runs[-1], settings=mirror)
-    text = world_samplers.page(Book(Shelf([Kept(r, ("worlds-chains",)) for r in runs])))
-    assert "in the mirror 16 chains lose less than it does" in text
-
-
 def even(agent: str, regret: float, world: str = "bad") -> AgentResult:
     """Twenty seeds with a straight curve on a linear trap of 16 coordinates."""
     made = result(agent, np.full(20, float(regret)), testbed="linear-trap-16")

@@ -279,6 +279,14 @@ MUTANTS = (
         ((energy, "fglmcts"), (stationary, "fglmcts"), (target, "fgmalats")),
     ),
     Mutant(
+        "sign of the bonus reversed",
+        LinearModelTarget,
+        "with_bonus",
+        "Evaluation(value - lam * extra, gradient - lam * slope, memo)",
+        "Evaluation(value + lam * extra, gradient + lam * slope, memo)",
+        ((energy, "fglmcts"), (target, "fgmalats"), (stationary, "fglmcts")),
+    ),
+    Mutant(
         "bonus over the played arm only",
         FullPass,
         "evaluate",
