@@ -1,21 +1,15 @@
-"""Ours beside the published numbers: verdicts from the shelf, counts, and the page of agreement."""
+"""Ours beside the published numbers: the page of agreement, its sentences and its table."""
 
 import collections
-import dataclasses
-import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from feelgood.core.lookup import preset_settings
 from feelgood.core.numbers import mean_std_count
 from feelgood.core.spec import Spec
-from feelgood.engine.results import AgentResult
-from feelgood.paper.published_numbers import Published, all_published
-from feelgood.paper.published_rows import RELEASED, TITLES, PublishedRow, missing, to_row
-from feelgood.paper.reasons import holds
-from feelgood.paper.reproducing import NOT_YET
+from feelgood.paper.published_numbers import all_published
+from feelgood.paper.published_rows import RELEASED, TITLES, to_row
 from feelgood.report.published_comparisons import (
     MARGIN,
     MARGIN_LEVEL,
@@ -25,37 +19,28 @@ from feelgood.report.published_comparisons import (
     PublishedComparison,
     PublishedVerdict,
     compare_row,
-    with_released,
 )
 from feelgood.report.published_tables import to_csv
-from feelgood.stats.false_discovery import benjamini_hochberg
-from feelgood.stats.holm import holm
 from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS
+from showdown.judging import (
+    CORRECTED_LEVEL,
+    FAMILIES,
+    FITTED,
+    NO_BONUS,
+    Agreement,
+    at_no_bonus,
+    comparisons,
+    counted,
+    counts,
+    deciding,
+    enough,
+    family,
+    unique,
+)
 from showdown.shelf import Shelf
 from showdown.shelf import without_bonus as grammar_name
 
-#: Level of the corrected tests: that any is false (Holm), or the share of false ones.
-CORRECTED_LEVEL = 0.05
-#: Choices that the paper leaves open and that were made so that its numbers come out.
-FITTED: tuple[Mapping[str, Any], ...] = (
-    {
-        "what": "the temperatures",
-        "testbed": "linear-* logistic-*",
-        "agent": "*lmcts *malats",
-    },
-    {"what": "5 arms × 8 dimensions of linear-40", "testbed": "linear-40"},
-    {"what": "the 20 warm-up steps of MALA", "testbed": "linear-* logistic-*", "agent": "*malats"},
-    {
-        "what": "5 arms of the main logistic column",
-        "testbed": "logistic-20",
-        "table": "main other",
-    },
-    {"what": "one outer arm and its rewards on the wheel", "testbed": "wheel-*"},
-)
-FAMILIES = ("linear", "logistic", "wheel")
-#: Where fewer seeds are all that there can be; the pages say so.
-FEW_ALLOWED = ("cifar10",)
 #: What stands where nothing is listed.
 _NONE = "None."
 #: More rows than this are counted, not listed.
@@ -63,237 +48,111 @@ MANY = 8
 _V = PublishedVerdict
 
 
-# Verdicts ------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=4)
-def comparisons(shelf: Shelf) -> tuple[PublishedComparison, ...]:
-    """One for each of the published numbers, in the paper's order."""
-    return tuple(both_readings(shelf, i, one) for i, one in enumerate(all_published()))
-
-
-def both_readings(shelf: Shelf, i: int, published: Published) -> PublishedComparison:
-    """The paper's text and the released code beside one number."""
-    row, code = to_row(published), to_row(published, RELEASED)
-    ours, theirs = shelf.by_number.get(i), shelf.by_released_number.get(i)
-    if theirs is None and ours is not None:
-        code, theirs = _without_bonus(shelf, code, ours)
-    return with_released(
-        _enough(compare_row(row, _absent(row) if ours is None else ours)),
-        _enough(compare_row(code, _absent(code) if theirs is None else theirs)),
-    )
-
-
-def _enough(c: PublishedComparison) -> PublishedComparison:
-    """The comparison, without its verdict where that would rest on too few seeds of ours."""
-    if c.run is None or not c.verdict.tested or c.row.testbed in FEW_ALLOWED:
-        return c
-    seeds = len(c.run.seeds)
-    if seeds >= FEWEST_SEEDS:
-        return c
-    reason = f"{seeds} seeds of ours are too few: a verdict takes {FEWEST_SEEDS}"
-    return dataclasses.replace(c, verdict=_V.UNCERTAIN, reason=reason)
-
-
-def _absent(row: PublishedRow) -> str:
-    return missing(row) or NOT_YET
-
-
-def _without_bonus(
-    shelf: Shelf, code: PublishedRow, ours: AgentResult
-) -> tuple[PublishedRow, AgentResult | None]:
-    """Networks' Langevin agents with a bonus had none in the released code: ours at λ = 0."""
-    plain = None
-    if code.published.agent in ("neural-fglmcts", "neural-sfglmcts"):
-        plain = shelf.plain(ours)
-    if plain is None:
-        return code, None
-    said = "the released agent has no bonus"
-    bare = dataclasses.replace(
-        code,
-        testbed=plain.testbed,
-        agent=plain.agent,
-        cannot=None,
-        remark=said,
-        stands_for="ours at λ = 0",
-    )
-    return bare, plain
-
-
-# Counts --------------------------------------------------------------------------------------
-
-
-@dataclasses.dataclass(frozen=True)
-class Agreement:
-    """How many published numbers have which verdict."""
-
-    #: All of them, and all without repeated publications of one number.
-    published: int
-    unique: int
-    #: Of the unique ones; of all.
-    verdicts: Mapping[PublishedVerdict, int]
-    all_verdicts: Mapping[PublishedVerdict, int]
-    #: Unique ones that were tested; those that differ after each correction for their number.
-    tested: int
-    differ_holm: int
-    differ_bh: int
-    #: Unique ones that agree or are explained, after each correction.
-    equal_holm: int
-    equal_bh: int
-    #: Unique ones that agree or are explained and rest on a choice that was fitted to the tables.
-    fitted: int
-
-
-def counts(shelf: Shelf) -> Agreement:
-    """The counts behind every sentence about agreement."""
-    found = comparisons(shelf)
-    once = unique(found)
-    tested = [c for c in once if c.verdict.tested]
-    differ = [c.verdict is _V.DIFFERS for c in tested]
-    equal = [c.verdict in (_V.AGREES, _V.EXPLAINED) for c in tested]
-    apart, close = np.array([_chances(c) for c in tested]).reshape(-1, 2).T
-
-    def kept(which: Sequence[bool], p: np.ndarray, correct: Callable[[Any], Any]) -> int:
-        return int(np.sum(np.array(which, bool) & (correct(p) <= CORRECTED_LEVEL)))
-
-    good = [c for c, same in zip(tested, equal, strict=True) if same]
-    return Agreement(
-        published=len(found),
-        unique=len(once),
-        verdicts=counted(once),
-        all_verdicts=counted(found),
-        tested=len(tested),
-        differ_holm=kept(differ, apart, holm),
-        differ_bh=kept(differ, apart, benjamini_hochberg),
-        equal_holm=kept(equal, close, holm),
-        equal_bh=kept(equal, close, benjamini_hochberg),
-        fitted=sum(any(holds(one, c.row.published) for one in FITTED) for c in good),
-    )
-
-
-def _chances(c: PublishedComparison) -> tuple[float, float]:
-    """The p-values of a difference and of equality; only for what was tested."""
-    deciding = _deciding(c)
-    assert deciding.test is not None and deciding.equivalence is not None
-    return deciding.test.p, deciding.equivalence.p
-
-
-def _deciding(c: PublishedComparison) -> PublishedComparison:
-    """The reading that the verdict rests on."""
-    whole = c.test is not None and c.rounds == c.row.rounds
-    if c.released is not None and (c.verdict is _V.EXPLAINED or not whole):
-        return c.released
-    return c
-
-
-def unique(found: Sequence[PublishedComparison]) -> list[PublishedComparison]:
-    """Each number once: at its first publication."""
-    first: dict[tuple[object, ...], PublishedComparison] = {}
-    for c in found:
-        first.setdefault(_identity(c.row.published), c)
-    return list(first.values())
-
-
-def _identity(p: Published) -> tuple[object, ...]:
-    """What two publications of one number share.
-
-    The preconditioning table of linear-20 repeats rows of logistic-20 by a copying slip.
-    """
-    slip = p.table == "precondition-linear" and p.agent.endswith("fglmcts")
-    testbed = "logistic-20" if slip else p.testbed
-    return (testbed, p.agent, p.lam, p.beta, p.delta, p.gamma, p.metric, p.mean, p.std)
-
-
-def counted(found: Sequence[PublishedComparison]) -> dict[PublishedVerdict, int]:
-    """How many have which verdict."""
-    return {v: sum(c.verdict is v for c in found) for v in PublishedVerdict}
-
-
 # Sentences -----------------------------------------------------------------------------------
 
 
-def share_sentence(found: Sequence[PublishedComparison]) -> str:
-    """How many of these have which verdict."""
-    tally = counted(found)
-    words = {
-        _V.AGREES: "agree",
-        _V.EXPLAINED: "are explained by the released code",
-        _V.DIFFERS: "differ",
-    }
-    rest = {
-        _V.UNCERTAIN: "are too uncertain to tell",
-        _V.CANNOT: "cannot be run",
-        _V.NOT_RUN: "are not run yet",
-    }
-    settled = ", ".join(f"{tally[v]} {said}" for v, said in words.items() if tally[v])
-    open_ = [f"{tally[v]} {said}" for v, said in rest.items() if tally[v] or v is _V.CANNOT]
-    return f"Of {len(found)} published numbers {settled or 'none is settled'}. {', '.join(open_)}."
+#: What several numbers do, and one.
+WORDS = {
+    _V.AGREES: ("agree", "agrees"),
+    _V.EXPLAINED: ("are explained", "is explained"),
+    _V.DIFFERS: ("differ", "differs"),
+    _V.UNCERTAIN: ("are too uncertain to tell", "is too uncertain to tell"),
+    _V.CANNOT: ("cannot be run", "cannot be run"),
+    _V.NOT_RUN: ("are not run yet", "is not run yet"),
+}
+_SETTLED = (_V.AGREES, _V.EXPLAINED, _V.DIFFERS)
 
 
-def _headline(shelf: Shelf) -> str:
-    """The counts without repeated publications."""
-    told = counts(shelf)
+def _listed(
+    tally: Mapping[PublishedVerdict, int],
+    which: Sequence[PublishedVerdict],
+    more: Mapping[PublishedVerdict, str] = {},
+) -> str:
+    """`3 agree, 2 are explained and 1 differs` of these verdicts, with what is said besides."""
+    *most, last = [f"{tally[v]} {WORDS[v][tally[v] == 1]}{more.get(v, '')}" for v in which]
+    return f"{', '.join(most)} and {last}"
+
+
+def finding(told: Agreement) -> str:
+    """How many agree: corrected, one by one, and how many of them rest on a fitted choice.
+
+    The README says the same.
+    """
+    more = {
+        _V.AGREES: f" with ours within {100 * MARGIN:g} %",
+        _V.EXPLAINED: " by the released code",
+    }
+    used = [v for v in _V if told.verdicts[v] or v is not _V.CANNOT]
+    wheel = ""
+    if told.wheel_holm:
+        wheel = f"{told.wheel_holm} of these are the wheel's, which no right agent can have. "
     return (
-        f"The paper has {told.published} numbers, {told.unique} without repeated publications. "
-        f"{share_sentence(unique(comparisons(shelf)))} After Holm's correction for their number "
-        f"{told.equal_holm} agree or are explained, and {told.differ_holm} differ."
+        f"After Holm's correction for {told.tests} tests, of {told.unique} published numbers "
+        f"{_listed(told.holm, _SETTLED, more)}. {wheel}Without correction "
+        f"{_listed(told.verdicts, used)}. {told.fitted_holm} of the {_equal(told.holm)} and "
+        f"{told.fitted} of the {_equal(told.verdicts)} that agree or are explained rest on a "
+        "choice fitted to the tables."
+    )
+
+
+def _equal(tally: Mapping[PublishedVerdict, int]) -> int:
+    return tally[_V.AGREES] + tally[_V.EXPLAINED]
+
+
+def _headline(told: Agreement) -> str:
+    """The counts without repeated publications, and how many of all have a verdict."""
+    waiting = told.all_verdicts[_V.NOT_RUN]
+    rest = f"; {waiting} have not been run" if waiting else ""
+    return (
+        f"{finding(told)} With repeated publications the paper has {told.published} numbers. "
+        f"{told.published - waiting} of {told.published} have a verdict{rest}."
     )
 
 
 def _corrected(told: Agreement) -> str:
-    equal = told.verdicts[_V.AGREES] + told.verdicts[_V.EXPLAINED]
     return (
-        f"{told.tested} of the {told.unique} were tested. {told.verdicts[_V.DIFFERS]} differ by "
-        f"raw tests at level {ROW_LEVEL:g}; {told.differ_holm} after Holm's correction and "
-        f"{told.differ_bh} after Benjamini and Hochberg's, at level {CORRECTED_LEVEL:g}. {equal} "
-        f"agree or are explained by raw tests at level {MARGIN_LEVEL:g}; {told.equal_holm} and "
-        f"{told.equal_bh} after these corrections."
+        f"{told.tested} of the {told.unique} were tested, {told.twice} of them as the text and as "
+        f"the released code have it: {told.tests} tests. Both are counted, for both are chances "
+        f"to be equal. {told.verdicts[_V.DIFFERS]} differ by raw tests at level {ROW_LEVEL:g}; "
+        f"{told.holm[_V.DIFFERS]} after Holm's correction and {told.bh[_V.DIFFERS]} after "
+        f"Benjamini and Hochberg's, at level {CORRECTED_LEVEL:g}. {_equal(told.verdicts)} agree or "
+        f"are explained by raw tests at level {MARGIN_LEVEL:g}; {_equal(told.holm)} and "
+        f"{_equal(told.bh)} after these corrections. Numbers with fewer than {FEWEST_SEEDS} seeds "
+        "of ours are not tested."
     )
 
 
 def _fitted(told: Agreement) -> str:
     named = items([f"{one['what']};" for one in FITTED])[:-1] + "."
-    equal = told.verdicts[_V.AGREES] + told.verdicts[_V.EXPLAINED]
     return (
         "The paper leaves settings open. These were chosen so that its numbers come out:\n\n"
-        f"{named}\n\n{told.fitted} of the {equal} numbers that agree or are explained rest on "
-        "such a choice."
+        f"{named}\n\n{told.fitted} of the {_equal(told.verdicts)} numbers that agree or are "
+        "explained rest on them."
     )
 
 
 def _unsure(found: Sequence[PublishedComparison]) -> str:
     """What the uncertain ones could have seen."""
-    shares = [
-        _deciding(c).smallest / c.row.published.mean
-        for c in found
-        if c.verdict is _V.UNCERTAIN and c.row.published.mean > 0
-    ]
-    shares = [share for share in shares if np.isfinite(share)]
-    if not shares:
-        return ""
-    half = 100.0 * float(np.median(shares))
-    few = [c for c in found if c.verdict is _V.UNCERTAIN and _few(c)]
-    ours = "Each has enough seeds of ours. "
+    open_ = [c for c in found if c.verdict is _V.UNCERTAIN]
+    few = [c for c in open_ if deciding(c).few]
+    said = []
     if few:
         have = "has" if len(few) == 1 else "have"
-        ours = f"{len(few)} of them {have} fewer than {FEWEST_SEEDS} seeds of ours so far. "
-    return (
-        f"{ours}Others have few seeds or a wide spread on the published side. For half of all a "
-        f"difference below {half:.0f} % of the published mean is seen with probability less than "
-        f"{POWER:g}."
-    )
-
-
-def _few(c: PublishedComparison) -> bool:
-    """Whether the run that the verdict would rest on has too few seeds."""
-    run = _deciding(c).run
-    return run is not None and len(run.seeds) < FEWEST_SEEDS
-
-
-def family(comparison: PublishedComparison) -> str:
-    """`linear`, `logistic`, `wheel` or `data sets`."""
-    name = comparison.row.published.testbed.split("-")[0]
-    return name if name in FAMILIES else "data sets"
+        said.append(f"{len(few)} of {len(open_)} {have} fewer than {FEWEST_SEEDS} seeds of ours.")
+    shares = [
+        deciding(c).smallest / c.row.published.mean
+        for c in open_
+        if not deciding(c).few and c.row.published.mean > 0
+    ]
+    shares = [share for share in shares if np.isfinite(share)]
+    if shares:
+        half = 100.0 * float(np.median(shares))
+        odds = {0.8: "once in five times"}[POWER]
+        said.append(
+            f"{'The others' if few else 'They'} have few seeds or a wide spread on the published "
+            f"side. For half of them, we would miss a difference of {half:.0f} % more than {odds}."
+        )
+    return " ".join(said)
 
 
 def _tally(what: str, groups: Mapping[str, Sequence[PublishedComparison]]) -> str:
@@ -307,14 +166,6 @@ def _tally(what: str, groups: Mapping[str, Sequence[PublishedComparison]]) -> st
 # Pages ---------------------------------------------------------------------------------------
 
 
-def reproduction(book: Book) -> str:
-    """Which published numbers could be reproduced? In short, with a link."""
-    return section(
-        "Which published numbers could be reproduced?",
-        f"{_headline(book.shelf)} [Agreement with the paper](agreement.md) has the tables.",
-    )
-
-
 def agreement(book: Book) -> str:
     """The page of agreement with the paper."""
     found = comparisons(book.shelf)
@@ -323,7 +174,7 @@ def agreement(book: Book) -> str:
     by_table = {f"`{t}`": [c for c in found if c.row.published.table == t] for t in TITLES}
     parts = [
         "# Agreement with the paper",
-        f"{_headline(book.shelf)} A number *agrees* where both means are equal within "
+        f"{_headline(told)} A number *agrees* where both means are equal within "
         f"±{100 * MARGIN:g} %, by two one-sided tests at level {MARGIN_LEVEL:g}. It is *explained* "
         "where that holds for [the released code](../released.md) instead of the paper's text. "
         "[How to read the verdicts](../verdicts.md) has the rest. No number is left out because "
@@ -332,6 +183,8 @@ def agreement(book: Book) -> str:
         section("Corrected for the number of tests", _corrected(told)),
         section("Choices that were fitted to the tables", _fitted(told)),
         section("What the released code explains", items(_explained(once))),
+        _section_of("The wheel", _wheel(once)),
+        _section_of("Networks whose bonus was never on", no_bonus_said(book.shelf)),
         section("The λ tables of the logistic bandits", in_their_environment(book.shelf)),
         section("What is too uncertain", _unsure(once)),
         _section_of("Different for no known reason", unexplained(once)),
@@ -348,6 +201,49 @@ def agreement(book: Book) -> str:
 def _section_of(title: str, text: str) -> str:
     """A section, or nothing where there is nothing to list."""
     return "" if text == _NONE else section(title, text)
+
+
+def _wheel(found: Sequence[PublishedComparison]) -> str:
+    """What the wheel's numbers are, beside which no right agent can stand."""
+    own = [c for c in found if family(c) == "wheel" and c.verdict.tested]
+    if not own:
+        return _NONE
+    fits = sum(c.released is not None and c.released.verdict is _V.AGREES for c in own)
+    return (
+        f"{counted(own)[_V.DIFFERS]} of {len(own)} numbers differ, and no right agent can have "
+        "them. One outer arm for ever, in a world with rewards (0.15, 0.1, 1), has "
+        f"{fits} of them within {100 * MARGIN:g} %. It is no agent of the released code, and the "
+        "released wheel did not make this table. So nothing is explained by it."
+    )
+
+
+def no_bonus_rows(shelf: Shelf) -> list[PublishedComparison]:
+    """FG- and SFG-LMCTS of networks beside our agent without a bonus, where that was run."""
+    out = []
+    for i, published in enumerate(all_published()):
+        row = to_row(published, RELEASED)
+        bare, plain = at_no_bonus(shelf, row, shelf.by_number.get(i))
+        if plain is not None:
+            out.append(enough(compare_row(bare, plain)))
+    return out
+
+
+def no_bonus_said(shelf: Shelf) -> str:
+    """How many of these rows are equal to ours without a bonus."""
+    found = [c for c in no_bonus_rows(shelf) if not c.few]
+    if not found:
+        return _NONE
+    total = sum(p.agent in NO_BONUS for p in all_published())
+    tally = counted(found)
+    apart = dict.fromkeys(c.row.testbed for c in found if c.verdict is _V.DIFFERS)
+    where = f" ({', '.join(apart)})" if apart else ""
+    return (
+        "The released code never switches the bonus of FG- and SFG-LMCTS on. So "
+        f"{len(found)} of their {total} rows stand beside our agent without a bonus, too. "
+        f"{tally[_V.EXPLAINED]} are equal within {100 * MARGIN:g} %, {tally[_V.UNCERTAIN]} are too "
+        f"uncertain to tell and {tally[_V.DIFFERS]} differ{where}. The other {total - len(found)} "
+        f"have fewer than {FEWEST_SEEDS} seeds, or none."
+    )
 
 
 def without_bonus(shelf: Shelf) -> list[PublishedComparison]:
@@ -374,7 +270,7 @@ def without_bonus(shelf: Shelf) -> list[PublishedComparison]:
         beta = preset_settings(row.preset, agent, row.testbed, spec, row.rounds)["beta"]
         ours = plain.get((row.testbed, agent, f"{beta:.4g}"))
         if ours is not None:
-            out.append(compare_row(row, ours))
+            out.append(enough(compare_row(row, ours)))
     return out
 
 
@@ -382,7 +278,7 @@ def in_their_environment(shelf: Shelf) -> str:
     """What became of the λ tables of logistic bandits where θ* is not scaled."""
     own = [c for c in comparisons(shelf) if c.row.published.table.startswith("lambda-logistic")]
     run = [c.released for c in own if c.released is not None and c.released.test is not None]
-    there, few = [c for c in run if not _few(c)], [c for c in run if _few(c)]
+    there, few = [c for c in run if not c.few], [c for c in run if c.few]
     said = ["They belong to an environment whose θ* is not scaled."]
     if there:
         tally = counted(there)
@@ -391,19 +287,18 @@ def in_their_environment(shelf: Shelf) -> str:
             f"{tally[_V.UNCERTAIN]} are too uncertain to tell and {tally[_V.DIFFERS]} differ."
         )
     if few:
-        apart = sum(c.test is not None and c.test.p < ROW_LEVEL for c in few)
         said.append(
             f"{len(few)} were run there with fewer than {FEWEST_SEEDS} seeds, too few for a "
-            f"verdict: a test at level {ROW_LEVEL} tells {apart} of them apart from the published."
+            "verdict."
         )
     if len(run) < len(own):
-        said.append(f"{len(own) - len(run)} wait for an accelerator. {_without_bonus_said(shelf)}")
+        said.append(f"{len(own) - len(run)} have not been run. {_without_bonus_said(shelf)}")
     return " ".join(said).strip()
 
 
 def _without_bonus_said(shelf: Shelf) -> str:
     """How many of these are equal, open and different, of those with enough seeds."""
-    found = [c for c in without_bonus(shelf) if not _few(c)]
+    found = [c for c in without_bonus(shelf) if not c.few]
     if not found:
         return ""
     tally = counted(found)
@@ -480,7 +375,7 @@ def _waiting(found: Sequence[PublishedComparison]) -> str:
     if code:
         named = ", ".join(f"{name} {n}" for name, n in code.items())
         lines.append(
-            "Open or different, and the released code not run yet, most of it for want of an "
-            f"accelerator: {named}."
+            "Not settled, because the released code has not been run. Most of it needs a GPU: "
+            f"{named}."
         )
     return items(lines) or "Nothing."

@@ -142,21 +142,11 @@ def test_the_readme_says_what_the_bonus_costs() -> None:
 
 
 def test_the_readme_counts_what_agrees() -> None:
-    told = re.search(
-        r"Of (\d+) published numbers (\d+) agree with ours within 20 % and (\d+) differ; (\d+) are",
-        findings(),
-    )
-    assert told is not None
+    """Word by word what the page of agreement begins with."""
     page = (FOLDER / "agreement.md").read_text()
-    count, agree, differ, unsure = told.groups()
-    assert f"Of {count} published numbers {agree} agree, " in page
-    assert f", {differ} differ. {unsure} are too uncertain to tell" in page
-    told = re.search(
-        r"After Holm's correction (\d+) agree or are explained by the released code, and (\d+)",
-        findings(),
-    )
+    told = re.search(r"After Holm's correction .* a choice fitted to the tables\.", page)
     assert told is not None
-    assert f"{told[1]} agree or are explained, and {told[2]} differ." in page
+    assert told[0] in " ".join(findings().split())
 
 
 def test_other_pages_have_the_numbers_of_the_pairs() -> None:

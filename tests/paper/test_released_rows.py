@@ -56,6 +56,12 @@ def test_what_a_row_runs() -> None:
     assert wheel_row.testbed_settings == {"mu1": 0.15, "mu2": 0.1, "mu3": 1.0}
 
 
+def test_only_the_wheel_stands_beside_something_else_than_the_code() -> None:
+    for row in ALL:
+        assert row.explains == (not row.published.testbed.startswith("wheel"))
+        assert row.explains == (row.stands_for == "the released code")
+
+
 def test_rows_of_networks() -> None:
     """No bonus for FGLMCTS, and NeuralTS under the name of NeuralUCB on adult."""
     for agent in ("neural-lmcts", "neural-fglmcts", "neural-sfglmcts"):

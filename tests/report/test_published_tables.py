@@ -116,6 +116,44 @@ def test_the_released_code_explains_what_the_text_does_not() -> None:
     assert both(far, near).evidence.startswith("the released code: 62.0 ± 10.0 (10); 90 % interval")
     assert both(far, wide).reason.endswith("40.0 (10), not told apart from the published")
     assert both(never, never).evidence == never
+    few = dataclasses.replace(compare_row(code, wide), few=True)
+    said = with_released(compare_row(LMCTS, far), few).reason
+    assert said.endswith("40.0 (10), too few seeds to tell")
+
+
+def test_a_run_that_is_not_the_code_explains_nothing() -> None:
+    """The wheel: one arm for ever has the published numbers, and the verdict is the text's."""
+    row = rows("wheel")[0]
+    code = rows("wheel", reading="released")[0]
+    assert (code.explains, row.explains) == (False, True)
+    theirs = row.published
+    near = compare_row(code, ours(code, theirs.mean, theirs.std, rounds=code.rounds))
+    assert near.verdict is PublishedVerdict.AGREES and "no agent of the code" in near.reason
+    far = with_released(
+        compare_row(row, ours(row, 30.0 * theirs.mean, theirs.std, rounds=row.rounds)), near
+    )
+    assert far.verdict is PublishedVerdict.DIFFERS
+    assert "one outer arm for ever in that world has " in far.reason
+    assert "released code" not in far.evidence and "released code" not in far.reason
+    idle = with_released(compare_row(row, NOT_YET), near)
+    assert idle.verdict is PublishedVerdict.NOT_RUN
+    (line,) = csv.DictReader(io.StringIO(to_csv([far], "t")))
+    assert line["released_run"] == "one outer arm for ever in that world"
+
+
+def test_what_could_have_been_seen_is_seen_by_both_tests() -> None:
+    """One seed in ten is stuck: Welch's test sees less than resampling ten seeds needs."""
+    values = np.tile([60.0, 61.0, 62.0, 63.0, 64.0, 60.0, 61.0, 62.0, 63.0, 600.0], 10)
+    steady = dataclasses.replace(LMCTS, published=dataclasses.replace(LMCTS.published, std=1.0))
+    for mean in np.linspace(62.0, 600.0, 60):
+        far = dataclasses.replace(steady.published, mean=float(mean))
+        found = compare_row(
+            dataclasses.replace(steady, published=far), result("lmcts", values, rounds=10_000)
+        )
+        assert found.ours is not None
+        if abs(found.ours.mean - mean) > found.smallest:
+            assert found.verdict is PublishedVerdict.DIFFERS
+    assert found.verdict is PublishedVerdict.DIFFERS
 
 
 def test_the_level_decides() -> None:

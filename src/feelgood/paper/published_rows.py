@@ -60,6 +60,8 @@ class PublishedRow:
     reading: str = PAPER
     #: Who is run in the place of the released code, in words.
     stands_for: str = "the released code"
+    #: Whether that is the code's behaviour, which can explain a number.
+    explains: bool = True
 
     @property
     def metric(self) -> str:
@@ -128,6 +130,7 @@ def to_row(number: Published, reading: str = PAPER) -> PublishedRow:
             remark=run["remark"],
             cannot=run["cannot"],
             reading=RELEASED,
+            **_other(run["stands_for"]),
         )
     return PublishedRow(
         published=number,
@@ -139,6 +142,11 @@ def to_row(number: Published, reading: str = PAPER) -> PublishedRow:
         rounds=rounds,
         remark=reason(number),
     )
+
+
+def _other(stands_for: str | None) -> dict[str, Any]:
+    """What is run where that is not the released code; nothing where it is."""
+    return {} if stands_for is None else {"stands_for": stands_for, "explains": False}
 
 
 def missing(row: PublishedRow) -> str | None:

@@ -19,6 +19,7 @@ _GIVEN: Mapping[str, Any] = {
     "settings": None,
     "remark": None,
     "cannot": None,
+    "stands_for": None,
 }
 
 

@@ -24,6 +24,7 @@ from feelgood.stats.equivalence import (
     chance_of_mean,
     ratio_tost,
     smallest_difference,
+    smallest_resampled,
     tost,
 )
 from feelgood.stats.summary import Summary
@@ -37,6 +38,8 @@ MARGIN, MARGIN_LEVEL = 0.2, 0.05
 _LAST_DIGIT = 0.05
 #: The smallest difference that could have been seen is the one seen with this probability.
 POWER = 0.8
+#: Resamples of our seeds where the first few thousand say that they are apart.
+FINE_DRAWS = 200_000
 #: Acceptance at the end of a run below which a chain counts as frozen.
 FROZEN = 0.01
 #: What is said of a row that differs where nothing is known.
@@ -85,6 +88,10 @@ class PublishedComparison:
     equivalence: EquivalenceTest | None = None
     #: What the released code has; None where it was not asked.
     released: "PublishedComparison | None" = None
+    #: Whether our seeds are too few for any verdict, whatever the tests say.
+    few: bool = False
+    #: The smallest difference of means that both tests of *differs* would have seen.
+    smallest: float = math.nan
     #: Our run itself; None where there is none.
     run: AgentResult | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -94,14 +101,11 @@ class PublishedComparison:
         return f"{self.row.label} [{self.layers}]" if self.layers else self.row.label
 
     @property
-    def smallest(self) -> float:
-        """The smallest difference of means that could have been seen; NaN without a test."""
-        return math.nan if self.test is None else smallest_difference(self.test, POWER)
-
-    @property
     def evidence(self) -> str:
         """The numbers behind the verdict."""
         theirs, whole = self.released, self.rounds == self.row.rounds
+        if theirs is not None and not theirs.row.explains:
+            theirs = None
         if theirs is not None and (self.verdict is PublishedVerdict.EXPLAINED or not whole):
             return (
                 self.reason
@@ -111,6 +115,8 @@ class PublishedComparison:
         if self.ours is None or self.equivalence is None or not whole:
             return self.reason
         shown = mean_std_count(self.ours.mean, self.ours.std, self.ours.count)
+        if self.few:
+            return f"{shown}; {self.reason}"
         if self.verdict is PublishedVerdict.UNCERTAIN:
             least = in_percent(self.smallest, self.row.published.mean)
             return f"{shown}; a difference below {least} could not have been seen"
@@ -154,6 +160,14 @@ def compare_row(
     test = welch(ours.mean, ours.std, ours.count, theirs.mean, theirs.std, theirs.seeds, level)
     equivalence = _equivalence(ours, theirs, test)
     by_chance = chance_of_mean(values, theirs.mean, theirs.seeds)
+    if by_chance <= level:  # Corrections for many tests ask how small it is.
+        by_chance = chance_of_mean(values, theirs.mean, theirs.seeds, FINE_DRAWS)
+    smallest = float(
+        np.maximum(
+            smallest_difference(test, POWER),
+            smallest_resampled(values, theirs.seeds, level, POWER),
+        )
+    )
     if by_chance > test.p:
         test = dataclasses.replace(test, p=by_chance)
     verdict, reason = _judged(row, result, diverged, test, equivalence)
@@ -167,6 +181,8 @@ def compare_row(
         reason=reason,
         layers=str(result.settings.get("layers", "")),
         equivalence=equivalence,
+        few=len(result.seeds) < 2,
+        smallest=smallest,
         run=result,
     )
 
@@ -198,40 +214,55 @@ def _judged(
         return PublishedVerdict.DIFFERS, said
     if len(result.seeds) < 2:
         return PublishedVerdict.UNCERTAIN, "one seed of ours is too few for a test of the means"
+    if equivalence.equivalent and row.reading == RELEASED and row.explains:
+        return PublishedVerdict.EXPLAINED, ""
     if equivalence.equivalent:
-        own = PublishedVerdict.EXPLAINED if row.reading == RELEASED else PublishedVerdict.AGREES
-        return own, ""
+        return PublishedVerdict.AGREES, "" if row.explains else row.remark or ""
     if not test.rejects:
         return PublishedVerdict.UNCERTAIN, ""
-    reasons = [_frozen(result), f"possible reason: {row.remark}" if row.remark else ""]
-    return PublishedVerdict.DIFFERS, "; ".join(filter(None, reasons)) or NO_REASON
+    known = f"possible reason: {row.remark}" if row.remark else ""
+    return PublishedVerdict.DIFFERS, _joined(_frozen(result), known) or NO_REASON
 
 
 def with_released(own: PublishedComparison, released: PublishedComparison) -> PublishedComparison:
     """The verdict of both readings together.
 
     What agrees with the paper's text agrees. What the released code reproduces is explained.
-    Otherwise the verdict is that of the text, or the code's where the text was not run.
+    Otherwise the verdict is that of the text, or the code's where the text was not run. A run that
+    is not the released code changes no verdict: its number is shown.
     """
-    verdict, reason = own.verdict, own.reason
+    both = dataclasses.replace(own, released=released)
     number = ""
     if released.ours is not None:
-        shown = released.ours
-        said = mean_std_count(shown.mean, shown.std, shown.count)
-        number = f"{released.row.stands_for} has {said}"
-    if verdict is not PublishedVerdict.AGREES:
-        if released.verdict is PublishedVerdict.EXPLAINED:
-            verdict, reason = released.verdict, number
-        elif not own.verdict.tested and released.verdict.tested:
-            verdict, reason = released.verdict, "; ".join(filter(None, [number, released.reason]))
-        elif released.verdict.tested:
-            apart = released.verdict is PublishedVerdict.DIFFERS
-            told = "which differs, too" if apart else "not told apart from the published"
-            reason = "; ".join(filter(None, [reason, f"{number}, {told}"]))
-        elif not own.verdict.tested and PublishedVerdict.NOT_RUN in (verdict, released.verdict):
-            waiting = own if own.verdict is PublishedVerdict.NOT_RUN else released
-            verdict, reason = PublishedVerdict.NOT_RUN, waiting.reason
-    return dataclasses.replace(own, verdict=verdict, reason=reason, released=released)
+        shown = mean_std_count(released.ours.mean, released.ours.std, released.ours.count)
+        number = f"{released.row.stands_for} has {shown}"
+    if own.verdict is PublishedVerdict.AGREES:
+        return both
+    if not released.row.explains:
+        return dataclasses.replace(both, reason=_joined(own.reason, number))
+    if released.verdict is PublishedVerdict.EXPLAINED:
+        return dataclasses.replace(both, verdict=released.verdict, reason=number)
+    if not own.verdict.tested and released.verdict.tested:
+        reason = _joined(number, released.reason)
+        return dataclasses.replace(both, verdict=released.verdict, reason=reason)
+    if released.verdict.tested:
+        said = f"{number}, {_told(released)}"
+        return dataclasses.replace(both, reason=_joined(own.reason, said))
+    if not own.verdict.tested and PublishedVerdict.NOT_RUN in (own.verdict, released.verdict):
+        waiting = own if own.verdict is PublishedVerdict.NOT_RUN else released
+        return dataclasses.replace(both, verdict=waiting.verdict, reason=waiting.reason)
+    return both
+
+
+def _joined(*said: str) -> str:
+    return "; ".join(filter(None, said))
+
+
+def _told(released: PublishedComparison) -> str:
+    """What was seen of the released code where it does not explain the number."""
+    if released.verdict is PublishedVerdict.DIFFERS:
+        return "which differs, too"
+    return "too few seeds to tell" if released.few else "not told apart from the published"
 
 
 def _frozen(result: AgentResult) -> str:

@@ -178,6 +178,7 @@ CSV_COLUMNS = [
     "verdict",
     "reason",
     "evidence",
+    "released_run",
     "released_mean",
     "released_std",
     "released_seeds",
@@ -235,6 +236,7 @@ def to_csv(comparisons: Sequence[PublishedComparison], title: str, level: float 
             }
         if c.released is not None and c.released.ours is not None:
             record |= {
+                "released_run": c.released.row.stands_for,
                 "released_mean": c.released.ours.mean,
                 "released_std": c.released.ours.std,
                 "released_seeds": c.released.ours.count,

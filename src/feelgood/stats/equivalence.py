@@ -131,9 +131,37 @@ def chance_of_mean(
     kept = values[np.isfinite(values)]
     if len(kept) < 2:
         return math.nan
-    picks = np.random.default_rng(0).integers(0, len(kept), (draws, count))
-    far = np.abs(kept[picks].mean(axis=1) - kept.mean()) >= abs(mean - kept.mean())
+    far = np.abs(_resampled_errors(kept, count, draws)) >= abs(mean - kept.mean())
     return float(np.mean(far))
+
+
+def smallest_resampled(
+    values: PerSeed | Any,
+    count: int | Any,
+    level: float | Any = 0.01,
+    power: float | Any = 0.8,
+    draws: int | Any = 4_000,
+) -> float:
+    """The difference of means that `chance_of_mean` puts below its level with this probability.
+
+    The errors of a mean of `count` values are taken from the same resamples. Of both directions it
+    is the one in which more is needed, so that it is never below what the test itself takes.
+    """
+    values, count = parse_values("values", values), parse_whole("count", count, 1)
+    level, power = parse_level("level", level), parse_level("power", power)
+    kept = values[np.isfinite(values)]
+    if len(kept) < 2:
+        return math.nan
+    errors = _resampled_errors(kept, count, draws)
+    needed = np.quantile(np.abs(errors), 1.0 - level, method="higher")
+    upwards, downwards = np.quantile(errors, [1.0 - power, power])
+    return float(needed + max(-upwards, downwards))
+
+
+def _resampled_errors(values: np.ndarray, count: int, draws: int) -> np.ndarray:
+    """Means of `count` resampled values, less the mean of all."""
+    picks = np.random.default_rng(0).integers(0, len(values), (draws, count))
+    return values[picks].mean(axis=1) - values.mean()
 
 
 def smallest_difference(test: WelchTest, power: float | Any = 0.8) -> float:
