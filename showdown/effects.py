@@ -29,7 +29,6 @@ __all__ = [
     "estimate",
     "mean_and_median",
     "number",
-    "pooled",
     "regret_text",
     "seeds_text",
     "signed",
@@ -76,6 +75,19 @@ class Effect:
         """Seed by seed; equal up to rounding is equal."""
         same = equal(self.with_it, self.without)
         return np.where(same, 0.0, self.with_it - self.without)
+
+    @property
+    def ends(self) -> tuple[float | None, float | None]:
+        """The interval's; None where the end is one that no regret could have.
+
+        Regrets are not negative, so that a difference lies between minus the mean without and the
+        mean with. Where few seeds differ, the bootstrap does not bound it.
+        """
+        if self.difference is None:
+            return None, None
+        low, high = self.difference.low, self.difference.high
+        least, most = -float(self.without.mean()), float(self.with_it.mean())
+        return (low if low >= least else None), (high if high <= most else None)
 
     @property
     def ties(self) -> int:
@@ -138,25 +150,6 @@ def _same_run(a: AgentResult | None, b: AgentResult | None) -> bool:
     if a is None or b is None or (a.testbed, a.seeds) != (b.testbed, b.seeds):
         return False
     return bool(equal(diverged_last(a.final_regret), diverged_last(b.final_regret)).all())
-
-
-def pooled(effects: Sequence[Effect], level: float = LEVEL) -> StudentisedMean | None:
-    """The relative change of regret, mean over testbeds and their pairs, seed by seed.
-
-    Testbeds count alike. Pairs share seeds, so that the interval is one over seeds. None: nothing
-    was tested.
-    """
-    tested = [e for e in effects if e.tested]
-    shared = set.intersection(*(set(e.seeds) for e in tested)) if tested else set()
-    if len(shared) < FEWEST_SEEDS:
-        return None
-    rows: dict[str, list[np.ndarray]] = {}
-    for e in tested:
-        places = [i for i, seed in enumerate(e.seeds) if seed in shared]
-        change = e.differences[places] / float(e.without[places].mean())
-        rows.setdefault(e.testbed, []).append(change)
-    means = [np.mean(own, axis=0) for own in rows.values()]
-    return studentised(np.mean(means, axis=0), level)
 
 
 def seeds_text(effects: Sequence[Effect]) -> str:

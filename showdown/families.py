@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from feelgood.core.numbers import p_text
+from feelgood.engine.results import AgentResult
 from feelgood.stats.false_discovery import benjamini_hochberg
 from feelgood.stats.holm import holm
 from showdown import yardsticks
 from showdown.book import Book, grid
-from showdown.effects import Effect, distinct, mean_and_median, pooled, seeds_text
+from showdown.changes import pooled
+from showdown.effects import Effect, distinct, seeds_text
 from showdown.shelf import settings_text
-from showdown.wording import count, interval, number, percent, testbeds_text
+from showdown.wording import count, percent, testbeds_text
 
 ALPHA = 0.05
 
@@ -90,102 +91,82 @@ class Family:
 
 
 def counts_table(families: Sequence[Family]) -> str:
-    """How often something helps and hurts, family by family; those without a pair have no row."""
+    """How often regret is lower or higher, family by family; those without a pair have no row."""
     rows = []
     for family in (f for f in families if f.members):
         change = pooled(family.effects)
+        raw, strict, lenient = zip(
+            family.counts(Word.HELPS), family.counts(Word.HURTS), strict=True
+        )
         rows.append(
             [
                 family.name,
                 str(family.tested),
-                _three(family.counts(Word.HELPS)),
-                _three(family.counts(Word.HURTS)),
+                *(f"{lower} / {higher}" for lower, higher in (strict, lenient, raw)),
                 str(len(family.members) - family.tested),
                 percent(change) if change else "–",
             ]
         )
-    header = ("family", "pairs", "helps", "hurts", "not enough yet", "regret changes by")
+    header = ("family", "pairs", "Holm", "BH", "raw", "not enough yet", "regret changes by")
     return grid(header, rows)
 
 
-def _three(counts: tuple[int, int, int]) -> str:
-    raw, strict, lenient = counts
-    return f"**{strict}** ({lenient}, {raw})"
-
-
 def tally_sentence(subject: str, family: Family) -> str:
-    """`Subject: of 12 pairs on …, helps in 1 and hurts in 8 by Holm's rule (30 seeds).`"""
+    """`Subject: of 12 pairs on … regret is lower in 1 and higher in 8 (Holm, 30 seeds).`
+
+    Where no pair shows anything and all of them together do, that is said, too.
+    """
     if not family.tested:
         return f"{subject}: not enough seeds yet."
-    helps, hurts = (family.counts(word)[1] for word in (Word.HELPS, Word.HURTS))
+    lower, higher = (family.counts(word)[1] for word in (Word.HELPS, Word.HURTS))
     where = testbeds_text(list(dict.fromkeys(e.testbed for e in family.effects if e.tested)))
-    return (
-        f"{subject}: of {count(family.tested, 'pair')} on {where} it helps in {helps} and hurts "
-        f"in {hurts} ({seeds_text(family.effects)})."
+    told = (
+        f"{subject}: of {count(family.tested, 'pair')} on {where} regret is lower in {lower} and "
+        f"higher in {higher} (Holm, {seeds_text(family.effects)})."
     )
-
-
-def pairs_table(book: Book, members: Sequence[Judged]) -> str:
-    """A few pairs in full: means with medians in brackets, stuck seeds, difference and verdict."""
-    stuck = [(_stuck(book, m.effect, True), _stuck(book, m.effect, False)) for m in members]
-    told = any(own not in ("0", "–") for pair in stuck for own in pair)
-    rows = []
-    whats = _telling([m.effect.label for m in members])
-    for m, what, (with_it, without) in zip(members, whats, stuck, strict=True):
-        e = m.effect
-        row = [
-            e.testbed,
-            f"`{e.agent}`",
-            what,
-            *(_regret(book, e, own) for own in (False, True)),
-        ]
-        if told:
-            row.append(f"{without} → {with_it}")
-        row += [interval(e.difference) if e.difference else "–", _p(m.holm), m.word().value]
-        rows.append(row)
-    header = ["testbed", "agent", "what", "regret without", "with"]
-    header += ["stuck"] if told else []
-    return grid((*header, "difference", "p (Holm)", "verdict"), rows, numbers=3)
-
-
-def _telling(labels: Sequence[str]) -> list[str]:
-    """Labels such as `λ = 0.1, b = 1` without the parts that all of them have."""
-    parts = [label.split(", ") for label in labels]
-    common = set.intersection(*map(set, parts)) if len(labels) > 1 else set()
-    kept = [", ".join(p for p in own if p not in common) for own in parts]
-    return [short or label for short, label in zip(kept, labels, strict=True)]
-
-
-def _regret(book: Book, e: Effect, with_it: bool) -> str:
-    """`89.2 (87.0)`, with a dagger where the mean does not beat the best fixed arm."""
-    values, run = (e.with_it, e.changed) if with_it else (e.without, e.base)
-    mean, median = mean_and_median(values)
-    own = book.yardsticks.get(yardsticks.key_of(run)) if run else None
-    mark = "†" if own is not None and mean >= own.fixed else ""
-    return f"{number(mean)}{mark} ({number(median)})"
-
-
-def _stuck(book: Book, e: Effect, with_it: bool) -> str:
-    run = e.changed if with_it else e.base
-    share = None if run is None else yardsticks.stuck(run, book.yardsticks)
-    return "–" if share is None else str(round(share.value * share.count))
-
-
-def _p(value: float) -> str:
-    return p_text(value) if np.isfinite(value) else "–"
+    change = pooled(family.effects)
+    if lower or higher or change is None or change.low <= 0 <= change.high:
+        return told
+    return f"{told} All together they change regret by {percent(change)}, 95 % interval."
 
 
 def stuck_sentences(book: Book, members: Sequence[Judged]) -> list[str]:
-    """Shares of stuck seeds with their intervals, where there are any."""
-    out: dict[str, str] = {}
+    """Shares of stuck seeds with their intervals, run by run, where there are any.
+
+    Runs that share agent, bonus and testbed are told apart by their families.
+    """
+    runs: dict[int, tuple[AgentResult, str]] = {}
     for m in members:
         for run in (m.effect.base, m.effect.changed):
-            share = None if run is None else yardsticks.stuck(run, book.yardsticks)
-            if run is None or share is None or share.value == 0:
-                continue
-            lam = settings_text(run, ("lam",)) if run.settings.get("lam") else ""
-            name = f"`{run.agent}`" + (f", {lam}," if lam else "")
-            ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
-            stuck_seeds = round(share.value * share.count)
-            out[f"{name} on {run.testbed}"] = f"{stuck_seeds} of {share.count} ({ends})"
-    return [f"{name}: {told}" for name, told in out.items()]
+            if run is not None:
+                runs.setdefault(id(run), (run, m.family))
+    names = [_name(run) for run, _ in runs.values()]
+    out = []
+    for (run, family), name in zip(runs.values(), names, strict=True):
+        share = yardsticks.stuck(run, book.yardsticks)
+        if share is None or share.value == 0:
+            continue
+        ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
+        others = [own for own, other in zip(runs.values(), names, strict=True) if other == name]
+        apart = f" ({_apart(run, family, others)})" if len(others) > 1 else ""
+        out.append(f"{name}{apart}: {round(share.value * share.count)} of {share.count} ({ends})")
+    return out
+
+
+def _apart(run: AgentResult, family: str, others: Sequence[tuple[AgentResult, str]]) -> str:
+    """What tells a run from others of the same name: its family, or the settings that differ."""
+    if sum(own == family for _, own in others) == 1:
+        return family
+    shared = set.intersection(*(set(own.settings) for own, _ in others))
+    told = sorted(n for n in shared if any(own.settings[n] != run.settings[n] for own, _ in others))
+    return ", ".join(f"{name} = {run.settings[name]}" for name in told) or family
+
+
+def _name(run: AgentResult) -> str:
+    """`fglmcts`, λ = 0.1, bonus on the score, on logistic-20."""
+    parts = [f"`{run.agent}`"]
+    if run.settings.get("lam"):
+        parts.append(settings_text(run, ("lam",)))
+        if run.settings.get("bonus_on") == "score":
+            parts.append("bonus on the score")
+    return f"{', '.join(parts)}{',' if len(parts) > 1 else ''} on {run.testbed}"

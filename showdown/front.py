@@ -1,8 +1,8 @@
 """The front page: the paper's claims, one row each, the temperature figure, and what to use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from showdown.book import Book, grid, items, section
+from showdown.book import Book, grid, section
 from showdown.pairing import DATA
 from showdown.places import Place, by_testbed, places
 from showdown.question import all_questions, claim_verdicts
@@ -17,10 +17,41 @@ INTRODUCTION = """# Results
 weight. *Regret* is what was lost beside the best arms: lower is better."""
 
 CLAIMS = (
-    "The number is the change of regret, averaged over pairs of runs that share their seeds. "
-    "Brackets hold intervals that are right for all rows together with 95 %. No row rests on fewer "
-    "than 20 seeds. [How verdicts are made](reading.md#claims)."
+    "The number is the change of regret, a geometric mean over pairs of runs that share their "
+    "seeds. The intervals of all claims hold together with 95 %, but for [rare stuck "
+    "seeds](reading.md#intervals). No row rests on fewer than 20 seeds. [How verdicts are "
+    "made](reading.md#claims). The paper's other claims stand on the pages below."
 )
+
+#: Pages by topic, each with a short name. A page that is not here stands under *More*.
+TOPICS = {
+    "The bonus": {
+        "bonus-linear": "linear",
+        "bonus-logistic": "logistic",
+        "bonus-neural": "networks",
+        "bonus-wheel": "wheels",
+        "bonus-temperature": "cold agents",
+        "smoothing": "smoothing",
+        "worlds": "where it pays",
+        "worlds-samplers": "which samplers keep its promise",
+    },
+    "Samplers": {
+        "preconditioning": "preconditioning",
+        "samplers": "MALATS and SVRG",
+        "underdamping": "underdamping",
+        "network-kernels": "for networks",
+        "temperature": "temperature",
+        "posterior": "posterior error",
+        "compute": "compute",
+    },
+    "Networks": {"stuck-networks": "stuck seeds", "risky-mushrooms": "risky mushrooms"},
+    "Agents": {"ranking": "tuned alike", "defaults": "out of the box"},
+    "About": {
+        "agreement": "published numbers",
+        "reading": "how to read",
+        "missing": "not yet run",
+    },
+}
 
 #: What somebody has, the testbeds of the ranking that are like it, and the agent to compare with.
 SITUATIONS = (
@@ -39,18 +70,31 @@ def page(book: Book, others: Sequence[tuple[str, str]] = ()) -> str:
     rows = [
         [v.claim.said, f"**{v.verdict.value}**", v.number, f"[{v.basis}]({q.name}.md)"]
         for q, v in claim_verdicts(book)
+        if v.claim.front
     ]
     table = grid(("the paper says that", "verdict", "regret changes by", "from"), rows, numbers=2)
     figure = temperature.figure(book)
-    pages = [(q.title, f"{q.name}.md") for q in all_questions()] + list(others)
+    pages = {q.name: q.title for q in all_questions()}
+    pages |= {file.removesuffix(".md"): title for title, file in others}
     parts = [
         INTRODUCTION,
         section("The paper's claims", table, CLAIMS),
         section("Temperature", _temperature(book), figure) if figure else "",
         section("What to use", what_to_use(book)),
-        section("Pages", items([f"[{title}]({file})" for title, file in pages])),
+        section("Pages", topics(pages)),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def topics(pages: Mapping[str, str]) -> str:
+    """All pages, one row per topic; `pages` has their titles."""
+    rows, left = [], dict(pages)
+    for topic, names in TOPICS.items():
+        own = [f"[{short}]({name}.md)" for name, short in names.items() if left.pop(name, "")]
+        rows += [[topic, " · ".join(own)]] if own else []
+    own = [f"[{title}]({name}.md)" for name, title in left.items()]
+    rows += [["More", " · ".join(own)]] if own else []
+    return grid(("topic", "pages"), rows, numbers=2)
 
 
 def _temperature(book: Book) -> str:
@@ -66,17 +110,17 @@ def what_to_use(book: Book) -> str:
     rows = []
     for title, testbeds in SITUATIONS:
         own = [found[t] for t in testbeds if t in found]
-        rows.append([*_situation(book, title, own, testbeds), _chance(book, own)])
+        rows.append([*_situation(book, title, own, testbeds), *_yardsticks(book, own)])
     networks = _networks(book)
     where = f" ({testbeds_text(list(networks))}, the paper's settings)" if networks else ""
     own = list(networks.values())
-    told = _situation(book, f"Tables and pictures, with networks{where}", own, list(networks))
-    rows.append([*told, _chance(book, own)])
-    header = ("you have", "use", "its regret", "`lints`", "chance")
+    told = _situation(book, f"Tables, with networks{where}", own, list(networks))
+    rows.append([*told, *_yardsticks(book, own)])
+    header = ("you have", "use", "its regret", "`lints`", "best fixed arm", "chance", "rounds")
     said = (
         "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, with "
-        "the lowest mean first. Plain `lints` and arms by chance stand beside them. Networks were "
-        "not tuned. † does not beat the best fixed arm."
+        "the lowest mean first. Plain `lints`, the best fixed arm and arms by chance stand beside "
+        "them. Networks were not tuned. † does not beat the best fixed arm."
     )
     return f"{said}\n\n{grid(header, rows, numbers=2)}"
 
@@ -120,8 +164,12 @@ def _numbers(book: Book, agents: Sequence[str], found: Sequence[Sequence[Place]]
     return ["; ".join(own), "; ".join(plain)]
 
 
-def _chance(book: Book, found: Sequence[Sequence[Place]]) -> str:
-    """What arms by chance lose on each testbed."""
-    keys = [key_of(own[0].result) for own in found]
-    lost = [number(book.yardsticks[key].uniform) if key in book.yardsticks else "–" for key in keys]
-    return "; ".join(lost)
+def _yardsticks(book: Book, found: Sequence[Sequence[Place]]) -> list[str]:
+    """What the best fixed arm and arms by chance lose on each testbed, and over which rounds."""
+    runs = [own[0].result for own in found]
+    sticks = [book.yardsticks.get(key_of(run)) for run in runs]
+    fixed = [number(own.fixed) if own else "–" for own in sticks]
+    chance = [number(own.uniform) if own else "–" for own in sticks]
+    rounds = [f"{run.rounds:,}" for run in runs]
+    rounds = rounds[:1] if len(set(rounds)) == 1 else rounds
+    return ["; ".join(own) for own in (fixed, chance, rounds)]

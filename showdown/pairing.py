@@ -47,6 +47,23 @@ def grid_effects(book: Book, tables: Sequence[str]) -> list[Effect]:
     return [e for e in effects if unsmoothed(e.agent) is None]
 
 
+#: Rewards of the data sets are at most 1: a cap from here on does not bind.
+FREE_CAP = 10.0
+
+
+def without_twins(effects: Iterable[Effect]) -> list[Effect]:
+    """Smoothed agents go where the cap does not bind: they are the plain ones but for rounding."""
+    own = list(effects)
+    there = {(e.testbed, e.agent, e.label) for e in own if e.changed is not None}
+    return [
+        e
+        for e in own
+        if e.changed is None
+        or e.changed.settings.get("b", 0.0) < FREE_CAP
+        or (e.testbed, unsmoothed(e.agent), e.label) not in there
+    ]
+
+
 def at(effects: Iterable[Effect], holds: Callable[[AgentResult], bool]) -> list[Effect]:
     """Those whose changed run fulfils something."""
     return [e for e in effects if e.changed is not None and holds(e.changed)]

@@ -40,8 +40,8 @@ def rows_of(book: Book, families: Sequence[Family]) -> list[Row]:
                     "stuck_with": _stuck(book, e.changed),
                     "stuck_without": _stuck(book, e.base),
                     "difference": d.value if d else None,
-                    "low": d.low if d else None,
-                    "high": d.high if d else None,
+                    "low": e.ends[0],
+                    "high": e.ends[1],
                     "p": m.raw,
                     "p_holm": m.holm,
                     "p_bh": m.discovery,
@@ -145,7 +145,8 @@ td:nth-child(n+6):nth-child(-n+12), th:nth-child(n+6):nth-child(-n+12) { text-al
 input { font: inherit; padding: .3rem .5rem; width: 22rem; max-width: 90vw; }
 </style></head><body>
 <h1>All pairs</h1>
-<p>Regret with something beside without it, over the same seeds. A click on a heading sorts.</p>
+<p>Regret with something beside without it, over the same seeds. A click on a heading sorts.
+Where <i>low</i> or <i>high</i> is empty, too few seeds differ to bound the difference.</p>
 <p><input type="search" placeholder="words to look for, such as adult hurts"
  aria-label="words to look for"> <span id="count"></span></p>
 <div><table><thead><tr>@head@</tr></thead><tbody>

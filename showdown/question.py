@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from feelgood.stats.studentised import StudentisedMean
 from showdown import yardsticks
 from showdown.book import Book, grid, items, section
-from showdown.effects import Effect, pooled, seeds_text
-from showdown.families import Family, Judged, counts_table, pairs_table, stuck_sentences
-from showdown.wording import count, percent
+from showdown.changes import SEVERAL, pooled, without_each
+from showdown.effects import Effect, seeds_text
+from showdown.families import Family, Judged, Word, counts_table, stuck_sentences
+from showdown.wording import count, enumeration, percent
 
 #: A gain below this share of the regret is none that a claim could mean.
 MARGIN = 0.05
@@ -50,20 +51,33 @@ class Claim:
     pairs: Callable[[Book], Sequence[Effect]]
     #: On fewer testbeds than this the claim stays open.
     testbeds: int = 1
+    #: Whether it stands on the front page; all claims stand on the pages of their questions.
+    front: bool = False
 
     def judge(self, book: Book, level: float) -> "ClaimVerdict":
-        """By the interval of the relative change of regret, mean over the pairs."""
+        """By the interval of the relative change of regret, and without each testbed in turn."""
         effects = self.pairs(book)
         change = pooled(effects, level)
         if change is None:
             return ClaimVerdict(self, Verdict.OPEN, None, effects)
+        verdict = self.word(change)
+        if len({e.testbed for e in effects if e.tested}) < self.testbeds:
+            verdict = Verdict.OPEN
+        alone = []
+        for testbed, others in without_each(effects).items():
+            rest = pooled(others, level)
+            if rest is None or self.word(rest) is not verdict:
+                alone.append(testbed)
+        if alone:
+            verdict = Verdict.OPEN
+        return ClaimVerdict(self, verdict, change, effects, tuple(alone))
+
+    def word(self, change: StudentisedMean) -> Verdict:
+        """Whether it *holds* is asked first: a small gain that is sure is a gain."""
         low, high = change.low, change.high
         if self.says is Says.HIGHER:
             low, high = -high, -low
-        verdict = Verdict.HOLDS if high < 0 else Verdict.NOT if low > -MARGIN else Verdict.OPEN
-        if len({e.testbed for e in effects if e.tested}) < self.testbeds:
-            verdict = Verdict.OPEN
-        return ClaimVerdict(self, verdict, change, effects)
+        return Verdict.HOLDS if high < 0 else Verdict.NOT if low > -MARGIN else Verdict.OPEN
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +88,8 @@ class ClaimVerdict:
     verdict: Verdict
     change: StudentisedMean | None
     effects: Sequence[Effect]
+    #: Testbeds without which the verdict would be another.
+    alone: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
@@ -82,9 +98,18 @@ class ClaimVerdict:
 
     @property
     def basis(self) -> str:
-        """`6 pairs, 30 seeds`."""
+        """`6 pairs, 30 seeds`, or `6 pairs, 5 testbeds, 20 to 100 seeds`."""
         tested = [e for e in self.effects if e.tested]
-        return f"{count(len(tested), 'pair')}, {seeds_text(tested)}" if tested else "–"
+        if not tested:
+            return "–"
+        beds = len({e.testbed for e in tested})
+        where = [count(beds, "testbed")] if beds >= SEVERAL else []
+        return ", ".join([count(len(tested), "pair"), *where, seeds_text(tested)])
+
+    @property
+    def hangs_on(self) -> str:
+        """`, hangs on shuttle`, where leaving out one testbed changes the verdict."""
+        return f", hangs on {enumeration(self.alone)}" if self.alone else ""
 
 
 def _no_families(book: Book) -> Sequence[Family]:
@@ -108,7 +133,7 @@ class Question:
     studies: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
     families: Callable[[Book], Sequence[Family]] = _no_families
-    #: The pairs that the page shows in full; all of them are in the file of pairs.
+    #: The pairs whose stuck seeds the page counts; all pairs are in the file of pairs.
     shown: Callable[[Sequence[Family]], Sequence[Judged]] = lambda families: ()
     #: Sentences that say what came out.
     says: Callable[[Book, Sequence[Family]], Sequence[str]] = lambda book, families: ()
@@ -128,10 +153,15 @@ def all_questions() -> list[Question]:
     return sorted(found, key=lambda q: (q.place, q.name))
 
 
+def claims_level() -> float:
+    """The level of each claim's interval, so that all of them hold together at 95 %."""
+    return 1.0 - 0.05 / max(sum(len(q.claims) for q in all_questions()), 1)
+
+
 def claim_verdicts(book: Book) -> list[tuple[Question, ClaimVerdict]]:
     """Every claim of every question; intervals hold for all of them together at 95 %."""
+    level = claims_level()
     claims = [(q, claim) for q in all_questions() for claim in q.claims]
-    level = 1.0 - 0.05 / max(len(claims), 1)
     return book.once("claims", lambda: [(q, claim.judge(book, level)) for q, claim in claims])
 
 
@@ -140,46 +170,42 @@ def page(book: Book, question: Question) -> str:
     families = list(question.families(book))
     parts = [f"# {question.title}", question.asks]
     if question.claims:
-        rows = [
-            [v.claim.said, v.claim.compared, v.number, v.basis, f"**{v.verdict.value}**"]
-            for q, v in claim_verdicts(book)
-            if q.name == question.name
-        ]
-        header = ("the paper says", "compared", "regret changes by", "from", "verdict")
-        parts.append(grid(header, rows, numbers=2))
+        parts.append(_claims(book, question))
     parts.append(items(list(question.says(book, families))))
-    if families:
+    if any(family.members for family in families):
         parts.append(section("Counts", COUNTS_ABOUT, counts_table(families)))
-    shown = list(question.shown(families))
-    if shown:
-        pairs = pairs_table(book, shown)
-        parts.append(section("Pairs", pairs, _notes(pairs)))
     parts += question.more(book)
-    parts += _stuck(book, shown)
+    parts += _stuck(book, question.shown(families))
     parts += _yardsticks(book, families)
     parts.append(_foot(question, families))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
 COUNTS_ABOUT = (
-    "Bold: by Holm's rule. In brackets: by Benjamini and Hochberg's rule, then without any "
-    "correction. The last column is the mean change over the pairs."
+    "Pairs with lower / higher regret: by Holm's rule, by Benjamini and Hochberg's (BH), and "
+    "without any correction (raw). The last column is the mean change over the pairs."
 )
 
 
-def _notes(table: str) -> str:
-    parts = ["Regrets are means, with medians in brackets."]
-    if "†" in table:
-        parts.append("† does not beat the best fixed arm.")
-    if "| stuck |" in table:
-        parts.append("*Stuck* counts [stuck seeds](reading.md#stuck-seeds).")
-    return " ".join(parts)
+def _claims(book: Book, question: Question) -> str:
+    """One row per claim: what is compared, the number, and how many pairs show it by themselves."""
+    rows = []
+    for q, v in claim_verdicts(book):
+        if q.name == question.name:
+            lower, higher = (
+                Family.of("", v.effects).counts(w)[1] for w in (Word.HELPS, Word.HURTS)
+            )
+            told = f"**{v.verdict.value}**{v.hangs_on}"
+            rows.append([v.claim.said, v.claim.compared, v.number, f"{lower} / {higher}"])
+            rows[-1] += [v.basis, told]
+    header = ("the paper says", "compared", "regret changes by", "lower / higher (Holm)")
+    return grid((*header, "from", "verdict"), rows, numbers=2)
 
 
-def _stuck(book: Book, shown: Sequence[Judged]) -> list[str]:
-    """Stuck seeds of the pairs that are shown, with intervals."""
-    told = stuck_sentences(book, shown)
-    about = "Of the seeds above, with 95 % intervals of the share."
+def _stuck(book: Book, members: Sequence[Judged]) -> list[str]:
+    """Stuck seeds of some pairs, with intervals."""
+    told = stuck_sentences(book, members)
+    about = "Of some of these runs, with 95 % intervals of the share. The file of pairs has all."
     return [section("Stuck seeds", about, items(told))] if told else []
 
 

@@ -8,6 +8,8 @@ from feelgood.stats.studentised import StudentisedMean
 
 #: More names than this are counted, not listed.
 MANY = 4
+#: A hundred times the regret.
+FAR = 99.0
 
 
 def number(value: float) -> str:
@@ -27,19 +29,14 @@ def signed(value: float) -> str:
     return f"+{text}" if value > 0 else text
 
 
-def interval(difference: StudentisedMean) -> str:
-    """`−3.1 [−5.0, −1.2]`."""
-    return f"{signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]"
-
-
 def estimate(mean: Estimate) -> str:
     """`89.2 [84.8, 94.4]`."""
     return f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]"
 
 
 def percent(change: StudentisedMean) -> str:
-    """`−3.1 % [−5.0, −1.2]`, from shares."""
-    ends = (_one(100 * end) for end in (change.low, change.high))
+    """`−3.1 % [−5.0, −1.2]`, from shares; an end too far off to tell anything is `no bound`."""
+    ends = ("no bound" if end > FAR else _one(100 * end) for end in (change.low, change.high))
     return f"{_one(100 * change.value)} % [{', '.join(ends)}]"
 
 

@@ -110,8 +110,8 @@ def table(found: Sequence[Yardstick]) -> str:
     rows = []
     for y in found:
         numbers = (y.uniform, y.fixed, *([y.learner] if told else []))
-        rows.append([_name(y, found), *map(number, numbers)])
-    header = ("testbed", "chance", "best fixed arm", *(["forest"] if told else []))
+        rows.append([_name(y, found), f"{y.rounds:,}", *map(number, numbers)])
+    header = ("testbed", "rounds", "chance", "best fixed arm", *(["forest"] if told else []))
     return grid(header, rows)
 
 
@@ -119,9 +119,8 @@ def _name(yardstick: Yardstick, among: Sequence[Yardstick]) -> str:
     """The testbed, with its features where it stands there with others, too."""
     if sum(y.testbed == yardstick.testbed for y in among) == 1:
         return yardstick.testbed
-    settings = json.loads(yardstick.settings)
-    told = settings.get("preprocess", f"{yardstick.rounds:,} rounds")
-    return f"{yardstick.testbed} ({told})"
+    told = json.loads(yardstick.settings).get("preprocess")
+    return f"{yardstick.testbed} ({told})" if told else yardstick.testbed
 
 
 # The file ------------------------------------------------------------------------------------

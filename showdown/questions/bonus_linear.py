@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from showdown.book import Book, section
 from showdown.effects import Effect
-from showdown.families import Family, Judged, tally_sentence
+from showdown.families import Family, tally_sentence
 from showdown.figures import over_weights
 from showdown.pairing import at, bonus_effects, grid_effects
 from showdown.question import Claim, Question, Says
@@ -30,11 +30,6 @@ def small(book: Book) -> list[Effect]:
 def large(book: Book) -> list[Effect]:
     """λ of 0.1 and more with samplers that follow the posterior."""
     return at(bonus_effects(book, SOUND), lambda r: r.settings["lam"] >= 0.1)
-
-
-def shown(found: Sequence[Family]) -> list[Judged]:
-    """`fglmcts` with sound steps, all weights."""
-    return [m for m in found[0].members if m.effect.agent == "fglmcts"]
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
@@ -75,6 +70,7 @@ QUESTION = Question(
             Says.LOWER,
             "λ = 0.01 beside 0, the paper's settings",
             small,
+            front=True,
         ),
         Claim(
             "larger bonuses help when posterior samples are accurate",
@@ -82,10 +78,10 @@ QUESTION = Question(
             Says.LOWER,
             "λ ≥ 0.1 beside 0, sound steps",
             large,
+            front=True,
         ),
     ),
     families=families,
-    shown=shown,
     says=says,
     more=more,
 )

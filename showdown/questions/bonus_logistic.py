@@ -78,8 +78,7 @@ QUESTION = Question(
     asks=(
         "Rewards are 0 or 1, with 50 arms and the Bernoulli likelihood. The paper's bonus is the "
         "largest *mean reward*, between 0 and 1. A bonus on the *score*, the logit, has no such "
-        "bound. The first pairs below have the bonus beside none, the next ones the mean reward "
-        "beside the score. Weights are constant unless they fall as λ/√s, which is what agents "
+        "bound. Weights are constant unless they fall as λ/√s, which is what agents "
         "have out of the box. [Agreement](agreement.md) has the paper's numbers in its own "
         "environment."
     ),
@@ -91,6 +90,7 @@ QUESTION = Question(
             Says.LOWER,
             "λ = 0.01 and 0.1 beside 0, Bernoulli likelihood",
             lambda book: at(on(book, "mean"), lambda r: r.settings["lam"] in (0.01, 0.1)),
+            front=True,
         ),
     ),
     families=families,

@@ -19,9 +19,9 @@ def wheel(book: Book, study: str) -> list[Effect]:
 def families(book: Book) -> list[Family]:
     """Out of the box, at the paper's settings, and in the units of the wheel's rewards."""
     return [
-        Family.of("out of the box, λ = 1/√s", wheel(book, STUDIES[0])),
-        Family.of("the paper's settings, λ = 0.01", wheel(book, STUDIES[1])),
-        Family.of("preset `beta-1`, λ in the units of rewards", wheel(book, STUDIES[2])),
+        Family.of("out of the box", wheel(book, STUDIES[0])),
+        Family.of("the paper's settings", wheel(book, STUDIES[1])),
+        Family.of("preset `beta-1`", wheel(book, STUDIES[2])),
     ]
 
 
@@ -35,8 +35,8 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
     """Counts."""
     return [
         tally_sentence("Out of the box, with a weight of 1/√s", found[0]),
-        tally_sentence("The paper's settings", found[1]),
-        tally_sentence("Weights from 0.0002 to 0.1, and ones that fall", found[2]),
+        tally_sentence("The paper's settings, with a weight of 0.01", found[1]),
+        tally_sentence("Preset `beta-1`, weights from 0.0002 to 0.1 and ones that fall", found[2]),
     ]
 
 

@@ -6,7 +6,7 @@ from feelgood.engine.results import AgentResult
 from feelgood.report.chain_costs import chain_cost
 from showdown.book import Book, grid, section
 from showdown.effects import Effect, effect
-from showdown.families import Family, Judged, Word
+from showdown.families import Family, Word
 from showdown.figures import scatter
 from showdown.pairing import in_order
 from showdown.question import Question
@@ -38,11 +38,6 @@ def fewer(book: Book) -> list[Effect]:
 def families(book: Book) -> list[Family]:
     """One."""
     return [Family.of("fewer steps beside the most", fewer(book))]
-
-
-def shown(found: Sequence[Family]) -> list[Judged]:
-    """Those of `lmcts`."""
-    return [m for m in found[0].members if m.effect.agent == "lmcts"]
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
@@ -102,7 +97,6 @@ QUESTION = Question(
     ),
     studies=(STUDY,),
     families=families,
-    shown=shown,
     says=says,
     more=more,
 )

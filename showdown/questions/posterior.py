@@ -47,8 +47,8 @@ def variance_ratio(r: AgentResult) -> float:
 #: Parts of the settings, by the mean variance of their draws in that of the posterior; settings
 #: near 1 are the good ones of both.
 SIDES: dict[str, Callable[[float], bool]] = {
-    "draws with at least 0.9 times the posterior's variance": lambda ratio: ratio >= 0.9,
-    "draws with at most 1.1 times it": lambda ratio: ratio <= 1.1,
+    "where draws scatter no less than the posterior": lambda ratio: ratio >= 0.9,
+    "where draws scatter no more than the posterior": lambda ratio: ratio <= 1.1,
 }
 
 
@@ -64,7 +64,10 @@ def says(book: Book, families: Sequence[Family]) -> list[str]:
         out.append(rank_sentence(testbed, here, "trace", "variance of the draws"))
         for name, holds in SIDES.items():
             side = [r for r in here if holds(variance_ratio(r))]
-            out.append(rank_sentence(f"{testbed}, {name}", side, ERROR, "error"))
+            told = rank_sentence(f"{testbed}, {name}", side, ERROR, "error")
+            if "smaller regret" in told and not holds(2.0):
+                told += " Colder draws do better."
+            out.append(told)
     return out
 
 
@@ -81,7 +84,7 @@ def rank_sentence(where: str, here: Sequence[AgentResult], measure: str, name: s
     mean = studentised(np.array(each, np.float64))
     told = "no connection is shown"
     if mean.p <= 0.05:
-        told = f"larger {name} goes with {'larger' if mean.value > 0 else 'smaller'} regret"
+        told = f"a larger {name} goes with a {'larger' if mean.value > 0 else 'smaller'} regret"
     return (
         f"{where}, {len(here)} settings: {told}. Rank correlation {signed(mean.value)} "
         f"[{signed(mean.low)}, {signed(mean.high)}] ({mean.count} seeds)."
@@ -126,7 +129,8 @@ QUESTION = Question(
     title="How does regret go with posterior error?",
     asks=(
         "Draws were measured against the exact posterior four times along the run, for hot and "
-        "cold targets, few steps and bonuses. The error is the squared 2-Wasserstein distance in "
+        "cold targets, few steps and bonuses. *No less* and *no more* allow a tenth of the "
+        "posterior's variance. The error is the squared 2-Wasserstein distance in "
         "the parameters' own units. Intervals are over seeds; other settings than these would "
         "give other correlations. [How posteriors are measured](../posterior.md)."
     ),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from showdown.book import Book
 from showdown.effects import Effect, effect
-from showdown.families import Family, Judged, tally_sentence
+from showdown.families import Family, tally_sentence
 from showdown.pairing import in_order, steps_text
 from showdown.question import Claim, Question, Says
 from showdown.shelf import is_sound, unpreconditioned
@@ -41,12 +41,6 @@ def families(book: Book) -> list[Family]:
     ]
 
 
-def shown(found: Sequence[Family]) -> list[Judged]:
-    """Agents without bonus."""
-    plain = [m for m in found[0].members if "fg" not in m.effect.agent]
-    return [*plain, *found[1].members]
-
-
 def says(book: Book, found: Sequence[Family]) -> list[str]:
     """Counts."""
     return [
@@ -74,6 +68,7 @@ QUESTION = Question(
             Says.HIGHER,
             "with beside without, at equal temperature",
             preconditioned,
+            front=True,
         ),
         Claim(
             "a preconditioner cuts the regret of HMC (240 to 90)",
@@ -84,6 +79,5 @@ QUESTION = Question(
         ),
     ),
     families=families,
-    shown=shown,
     says=says,
 )

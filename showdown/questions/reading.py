@@ -1,28 +1,39 @@
 """How to read the pages: words, intervals, corrections, stuck seeds, yardsticks."""
 
-from showdown.book import section
+import csv
+from pathlib import Path
+
+from showdown.book import grid, section
+from showdown.changes import SEVERAL
 from showdown.effects import FEWEST_SEEDS
 from showdown.question import MARGIN, Question
+from showdown.wording import FAR
 
-#: False verdicts of a hundred, by seeds, of differences that do not exist: the studentised
-#: interval beside Student's, from 2,000 samples of each law. `tests/test_showdown_reading.py`
-#: measures some of them again.
-FALSE_VERDICTS = {
-    "Gaussian": ((5, 5), (5, 5), (5, 5)),
-    "exponential": ((6, 9), (5, 8), (5, 6)),
-    "one seed in six stuck": ((3, 12), (2, 8), (4, 5)),
-    "one seed in twenty stuck": ((36, 35), (22, 21), (3, 9)),
-}
+#: Shares of false intervals, measured by `bench/false_intervals.py`.
+FALSE_INTERVALS = Path(__file__).resolve().parents[2] / "bench" / "false_intervals.csv"
 
 
-def _false_verdicts() -> str:
-    from showdown.markdown import grid
+def false_intervals() -> list[dict[str, str]]:
+    """The lines of that file."""
+    with FALSE_INTERVALS.open(newline="") as file:
+        return list(csv.DictReader(file))
 
-    rows = [
-        [law, *(f"{ours} ({student})" for ours, student in own)]
-        for law, own in FALSE_VERDICTS.items()
-    ]
-    return grid(("differences", "20 seeds", "30 seeds", "100 seeds"), rows)
+
+def _false_intervals() -> str:
+    """A table of a hundred: ours at 95 %, Student's, and that of claims."""
+    rows: dict[str, list[str]] = {}
+    for line in false_intervals():
+        ours, student, claims = (100 * float(line[n]) for n in ("studentised", "student", "claims"))
+        told = f"{ours:.0f} ({student:.0f}), {claims:.1f}"
+        rows.setdefault(line["law"], []).append(told)
+    seeds = list(dict.fromkeys(line["seeds"] for line in false_intervals()))
+    header = ("differences", *(f"{n} seeds" for n in seeds))
+    claims = 100 * (1 - float(false_intervals()[0]["claims_level"]))
+    about = (
+        "The table counts false intervals of a hundred where no difference exists: ours at 95 %, "
+        f"in brackets Student's, and last that of claims, which should be {claims:.1f}."
+    )
+    return f"{about}\n\n{grid(header, [[law, *own] for law, own in rows.items()])}"
 
 
 WORDS = f"""\
@@ -30,26 +41,39 @@ WORDS = f"""\
   loss: lower is better.
 - **A pair** is two agents on the same seeds: they meet the same contexts and the same noise.
   Its difference is the mean over seeds of regret with something, less regret without it.
-- **Helps** and **hurts** are said by Holm's rule at 5 % within a family, the pairs of one row
-  of a table of counts. The chance of any false word in a family is then at most 5 %.
-- **Benjamini and Hochberg's rule** finds more: of its finds 5 % are false on average.
+- **Lower** and **higher** regret are said by Holm's rule at 5 % within a family, the pairs of one
+  row of a table of counts. The chance of any false word in a family is then at most 5 %. In the
+  files of pairs the words are *helps* and *hurts*.
+- **Benjamini and Hochberg's rule** (BH) finds more: on average at most 5 % of its finds are false.
+- **Raw** counts have no correction. No verdict rests on them.
 - **No difference shown** does not say that there is none.
 - **Not enough yet**: fewer than {FEWEST_SEEDS} common seeds, diverged chains, or not run.
 - **Better on x % of seeds**, in the files of pairs: ties within rounding count half.
 - λ weighs the feel-good bonus, b caps it, 1/β is the temperature of the target."""
 
 CLAIMS = f"""\
-A claim of the paper is judged by one number: the relative change of regret, averaged over its
-pairs seed by seed. A claim of a gain *holds* if the whole interval lies below zero. It *does
-not hold* if the interval excludes a gain of {100 * MARGIN:g} %. Else it is *open*. Claims of
-a loss are judged the other way round. These intervals are wider than 95 %: all claims
-together are right with 95 % (Bonferroni's rule)."""
+A claim of the paper is judged by one number: the relative change of regret. It is the geometric
+mean of ratios of mean regrets. Pairs of a testbed count alike, and so do testbeds. So twice the
+regret on one testbed and half of it on another cancel.
 
-INTERVALS = """\
-Differences have studentised bootstrap intervals, and p belongs to the same bootstrap. They
-hold for skewed and for bimodal differences, where some seeds are stuck. Means of one agent
-have BCa intervals. The table counts false verdicts of a hundred where no difference exists,
-in brackets those of Student's interval. What happens to one seed in twenty needs 100 seeds."""
+A claim of a gain *holds* if the whole interval lies below zero. That is asked first: a gain of 2 %
+that is sure *holds*, although it is less than {100 * MARGIN:g} %. Else it *does not hold* if the
+interval excludes a gain of {100 * MARGIN:g} %. Else it is *open*. Claims of a loss are judged the
+other way round.
+
+No testbed decides alone. Where there are {SEVERAL} or more, each is left out in turn, and the
+verdict must stay. Else the claim is *open* and *hangs on* that testbed.
+
+These intervals are wider than 95 %. The intervals of all claims hold together with probability
+95 % (Bonferroni's rule), except where stuck seeds are rare, as the next table says. An interval
+uses all seeds of each pair; they are drawn anew for all pairs together."""
+
+INTERVALS = f"""\
+Differences have studentised bootstrap intervals, and p belongs to the same bootstrap. They hold
+for skewed differences, and where one seed in six is stuck. Rarer stuck seeds need 100 seeds: with
+fewer, no such seed may have been seen. Intervals of claims, which are wider, need 30 seeds where
+one in six is stuck. Means of one agent have BCa intervals. An end that is too
+far off to tell anything is left empty, or is *no bound*: {FAR + 1:.0f} times the regret or more."""
 
 STUCK = """\
 A seed is *stuck* if its regret over the last 500 rounds is nearer to that of chance than to that
@@ -75,7 +99,7 @@ QUESTION = Question(
     more=lambda book: [
         section("Words", WORDS),
         section("Claims", CLAIMS),
-        section("Intervals", INTERVALS, _false_verdicts()),
+        section("Intervals", INTERVALS, _false_intervals()),
         section("Stuck seeds", STUCK),
         section("Yardsticks", YARDSTICKS),
     ],

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from showdown.book import Book
 from showdown.effects import Effect, effect
-from showdown.families import Family, Judged, tally_sentence
+from showdown.families import Family, tally_sentence
 from showdown.pairing import in_order
 from showdown.question import Claim, Question, Says
 from showdown.shelf import settings_text
@@ -24,11 +24,6 @@ def underdamped(book: Book) -> list[Effect]:
 def families(book: Book) -> list[Family]:
     """One."""
     return [Family.of("underdamped beside overdamped", underdamped(book))]
-
-
-def shown(found: Sequence[Family]) -> list[Judged]:
-    """All."""
-    return list(found[0].members)
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
@@ -56,6 +51,5 @@ QUESTION = Question(
         ),
     ),
     families=families,
-    shown=shown,
     says=says,
 )
