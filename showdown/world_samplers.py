@@ -8,7 +8,7 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.stats.holm import holm
 from feelgood.stats.intervals import bootstrap
-from showdown import world_figures
+from showdown import world_figures, world_mcmc
 from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate, number
 from showdown.families import ALPHA
@@ -21,6 +21,8 @@ NOT_RUN = "Not run."
 #: How the names of agents with several chains begin, see `studies/many_chains.py`.
 MANY = "many-"
 WORLDS = ("bad", "mirror")
+#: More samplers than this that stay in both worlds are counted, not named.
+NAMED = 4
 IN_WORLD = {"bad": "in the bad world", "mirror": "in the mirror"}
 #: Pairs of runs of the exact law, drawn from its seeds, of which one is compared with the other.
 REDRAWN = 2_000
@@ -181,8 +183,8 @@ def page(book: Book) -> str:
         f"{one.rounds} rounds, {len(one.seeds)} seeds. The bonus has λ_s = 1/√s, and all agents "
         "are told noise and prior. The law has two peaks far apart: in each, another arm is "
         "believed to be very good. A chain that takes small steps rarely crosses. A sampler keeps "
-        "the promise of the bonus if it plays both arms as often as `exact-fgts`, which draws "
-        f"from the law itself.{_chance(book, found)}"
+        "the promise of the bonus if it plays both arms as often as `exact-fgts`."
+        f"{_chance(book, found)}"
     )
     columns = (
         "*Locked* seeds play the worse arm mostly; *one arm*: a single arm in the second half. "
@@ -207,8 +209,9 @@ def page(book: Book) -> str:
         lambda: world_figures.sampler_shares(shown),
     )
     said = [*_said(found), *_premium(found), *_several(found)]
-    parts = [head, about, items(said), grid(header, rows), columns, figure]
-    told = enumeration([f"`{name}`" for name in STUDIES])
+    parts = [head, about, items(said), grid(header, rows), columns, figure, world_mcmc.part(book)]
+    parts = [text for text in parts if text]
+    told = enumeration([f"`{name}`" for name in (*STUDIES, *world_mcmc.STUDIES)])
     foot = f"Studies: {told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
     return "\n\n".join([*parts, foot]) + "\n"
 
@@ -238,20 +241,24 @@ def _said(found: Sequence[Sampler]) -> list[str]:
     where = staying(found)
     told = []
     for worlds, words in (
+        (["bad"], "In the bad world alone"),
+        (["mirror"], "In the mirror alone"),
         (list(WORLDS), "In both worlds"),
-        (["bad"], "In the bad world"),
-        (["mirror"], "In the mirror"),
     ):
         own = [label for label, stays in where.items() if stays == worlds]
-        told += [f"{words}: {enumeration(own)}."] if own else []
+        if own:
+            others = len(own) > NAMED and worlds == list(WORLDS)
+            told.append(f"{words}: {f'the {len(own)} others' if others else enumeration(own)}.")
     said = []
+    passing = [label for label, stays in where.items() if not stays]
+    if passing:
+        said.append(f"As the exact law does, play both arms: {enumeration(passing)}.")
     if told:
         said.append(
             "Stay in one mode: one arm alone, in more seeds than the exact law at the same "
             f"temperature (Fisher's exact test, Holm's rule). {' '.join(told)}"
         )
-    passing = [label for label, stays in where.items() if not stays]
-    return said + ([f"Not so: {enumeration(passing)}."] if passing else [])
+    return said
 
 
 def _premium(found: Sequence[Sampler]) -> list[str]:
@@ -265,7 +272,7 @@ def _premium(found: Sequence[Sampler]) -> list[str]:
     miss = sum(stuck(s.runs[bad]) > 0 for s in less)
     told = (
         f"In the mirror {len(less)} of these {len(stay)} lose less than the law does, beyond the "
-        "intervals. They look cheap in the mirror because they hardly explore"
+        "intervals. They look cheap there because they hardly explore"
     )
     if not miss:
         return [f"{told}."]
@@ -302,10 +309,8 @@ def _several(found: Sequence[Sampler]) -> list[str]:
     ]
     less = [_kind(s) for s in own if _pays_less(s)]
     if less:
-        said.append(
-            f"This is not the law: in the mirror {enumeration(less)} lose less than it does, "
-            "beyond the intervals."
-        )
+        who = "all of them" if len(less) == len(own) else enumeration(less)
+        said.append(f"This is not the law: in the mirror {who} lose less, beyond the intervals.")
     return said
 
 

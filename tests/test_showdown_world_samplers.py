@@ -1,15 +1,17 @@
 """The page of samplers in the worlds: what it says follows from made runs with known answers."""
 
 import dataclasses
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
+from made_results import result
 from test_showdown_worlds import even
 
 from feelgood.engine.results import AgentResult
-from showdown import world_runs, world_samplers, worlds
+from showdown import world_mcmc, world_runs, world_samplers, worlds
 from showdown.book import Book
 from showdown.keeping import Kept
 from showdown.shelf import Shelf
@@ -43,7 +45,8 @@ def test_a_sampler_that_plays_one_arm_stays_in_a_mode() -> None:
     part = worlds.page(Book(shelf))
     assert "Of 2 samplers 1 play one arm alone" in part and "Not so: `jfgmalats`." in part
     text = world_samplers.page(Book(shelf))
-    assert "In both worlds: `fglmcts`.\n- Not so: `jfgmalats`." in text
+    assert "- As the exact law does, play both arms: `jfgmalats`.\n" in text
+    assert "In both worlds: `fglmcts`.\n" in text
     assert [world_runs.single(r) for r in runs[:3]] == [0, 20, 0]
     # Of the worse arm's plays the law has half, in both worlds.
     row = "| `fglmcts` | 2.00 [2.00, 2.00] | 20 / 20 | 0.00 [0.00, 0.00] | 0 / 20 | 50.0 / 50.0 |"
@@ -59,10 +62,12 @@ def test_who_stays_is_judged_in_both_worlds_beside_the_law_of_its_temperature() 
     runs += [*both("fglmcts", 16, 0), *both("fghmcts", 20, 20)]
     runs += both("many-fgmalats", 18, 2, chains=1, starts="fresh")
     text = page(runs)
-    assert "In both worlds: `fghmcts`. In the bad world: " in text
-    told = text.split("In the bad world: ")[1].split(".")[0]
+    assert "In the mirror alone: `fgmalats` (temperature 4). In both worlds: `fghmcts`.\n" in text
+    told = text.split("In the bad world alone: ")[1].split(".")[0]
     assert set(told.split(" and ")) == {"`fglmcts`", "`fgmalats` (fresh starts)"}
-    assert "In the mirror: `fgmalats` (temperature 4).\n- Not so: `jfgmalats`." in text
+    assert "play both arms: `jfgmalats`.\n" in text
+    more = [r for n in ("ufglmcts", "pfglmcts", "pfgmalats", "pfghmcts") for r in both(n, 20, 20)]
+    assert "In both worlds: the 5 others.\n" in page([*runs, *more])
 
 
 def test_fishers_test_is_one_sided_and_exact() -> None:
@@ -109,12 +114,36 @@ def test_several_chains_stand_beside_one() -> None:
     assert "| `fgmalats` (4 chains) | 2.00 [2.00, 2.00] | 20 / 20 | – | – | 50.0 / – |" in text
     assert "| `fgmalats` (16 chains) | 1.00 [1.00, 1.00] | 0 / 0 | – | – | 0.0 / – |" in text
     assert "| `fgmalats` (fresh starts) | 0.00 [0.00, 0.00] | 0 / 20 |" in text
-    stay = "In the bad world: `fgmalats` (fresh starts), `fgmalats` and `fgmalats` (4 chains).\n"
-    assert stay in text and "Not so: `fgmalats` (16 chains)." in text
+    stay = "alone: `fgmalats` (fresh starts), `fgmalats` and `fgmalats` (4 chains).\n"
+    assert stay in text and "play both arms: `fgmalats` (16 chains)." in text
     ends = "of 20: 20 with 4 chains and one chain; none with 16 chains or fresh starts."
     assert f"Seeds that end on the worse arm, {ends}" in text
     assert "This is not the law" not in text
     runs += [even("exact-fgts", 7.0, "mirror"), even("many-fgmalats", 0.0, "mirror")]
     mirror = {**runs[-1].settings, "chains": 16, "starts": "warm"}
     runs[-1] = dataclasses.replace(runs[-1], settings=mirror)
-    assert "in the mirror 16 chains lose less than it does" in page(runs, "worlds-chains")
+    assert "in the mirror 16 chains lose less, beyond" in page(runs, "worlds-chains")
+
+
+# ---- where the model is wrong -------------------------------------------------------------------
+
+
+def wrong(agent: str, regret: float, testbed: str = "opposites", world: str = "bad") -> AgentResult:
+    made = result(agent, regret + np.linspace(-1.0, 1.0, 20), testbed=testbed, rounds=2000)
+    return dataclasses.replace(made, testbed_settings={"world": world})
+
+
+def test_agents_stand_beside_themselves_where_the_model_is_wrong() -> None:
+    runs = [wrong("malats", 10.0), wrong("fgmalats", 5.0), wrong("jfgmalats", 10.0)]
+    runs += [wrong("malats", 3.0, world="mirror"), wrong("fgmalats", 4.0, world="mirror")]
+    runs += [wrong("exact-fgts", 7.0, "sceptic-0.1")]
+    text = world_mcmc.part(Book(Shelf([Kept(r, ("worlds-mcmc",)) for r in runs])))
+    assert "| agent | sceptic-0.1 | opposites | mirror |" in text
+    assert re.search(r"\| `exact-fgts` \| 7.00 \[\S+ \S+\] \| – \| – \|", text)
+    assert re.search(r"\| `fgmalats` \| – \| ↓ 5.00 \[\S+ \S+\] \| ↑ 4.00 \[", text)
+    assert re.search(r"\| `jfgmalats` \| – \| 10.00 \[\S+ \S+\] \| – \|", text)
+    said = (
+        "in the bad worlds it lowers 1 of 2 regrets and raises 0; in the mirrors it lowers 0 of 1"
+    )
+    assert f"The bonus: {said} regrets and raises 1." in text
+    assert world_mcmc.part(Book(Shelf([]))) == ""

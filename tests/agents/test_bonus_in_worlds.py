@@ -1,4 +1,4 @@
-"""Every agent with a bonus plays the worlds that need one: the linear trap and the sceptic."""
+"""Every agent with a bonus plays the worlds that need one, finite classes by their relaxation."""
 
 import itertools
 from typing import Any
@@ -16,7 +16,15 @@ from feelgood.engine.simulation import simulate
 LINEAR = [name for name in all_names() if "lam" in AGENTS[name].settings]
 NETWORKS = [name for name in AGENTS.names() if "neural" in name and "lam" in AGENTS[name].settings]
 BLACKJAX = [f"blackjax:{kernel}" for kernel in LISTED_KERNELS]
-WORLDS = {"linear-trap-4": 1.0, "sceptic-0.3": 0.3}
+#: By world: the prior and the noise that agents are told, and settings of the testbed.
+WORLDS: dict[str, tuple[float, float, dict[str, Any]]] = {
+    "linear-trap-4": (1.0, 1.0, {}),
+    "sceptic-0.3": (0.3, 1.0, {}),
+    "uneven-noise-4": (1.0, 1.0, {}),
+    "opposites": (1.0, 1.0, {}),
+    # Of the finite classes the one with a normal relaxation: a trap's rare optimist has none.
+    "superarm-6": (1.0, 0.5, {"relaxed": True}),
+}
 SMALL: dict[str, Any] = {"layers": "4", "updates": 2, "steps": 2}
 CASES = list(itertools.product([*LINEAR, *NETWORKS, *BLACKJAX], WORLDS))
 QUICK = [("neural-fglmcts", "linear-trap-4")]
@@ -33,13 +41,14 @@ def test_it_plays_and_the_bonus_counts(name: str, world: str) -> None:
     if name.startswith("blackjax:"):
         pytest.importorskip("blackjax")
     known = AGENTS[name].settings
-    told = {"noise": 1.0, "prior": WORLDS[world], **SMALL}
+    prior, noise, bed = WORLDS[world]
+    told = {"noise": noise, "prior": prior, **SMALL}
     own = {key: value for key, value in told.items() if key in known}
     if "reg" in known:  # NeuralTS has the paper's words for these
         own = {key: value for key, value in own.items() if key not in ("noise", "prior")}
     with_it, without = (
         simulate(
-            TESTBEDS[world].build(),
+            TESTBEDS[world].build(bed),
             AGENTS[name].build(own | {"lam": lam}),
             rounds=60,
             seeds=range(4),

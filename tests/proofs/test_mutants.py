@@ -611,8 +611,8 @@ MUTANTS = (
         "the sums of a batch not scaled to the whole history",
         NeuralModelPolicy,
         "renewed",
-        "count / (self.updates * self.batch)",
-        "1.0",
+        "sums = stats.times(weight), weight * squares",
+        "sums = stats, squares",
         ((noise_checks, "6"),),
     ),
     Mutant(
