@@ -38,6 +38,14 @@ def test_whatever_differs_from_its_source_has_a_reason() -> None:
     assert silent == []
 
 
+def test_whatever_has_no_source_has_a_reason() -> None:
+    """Where neither text nor code states it, or the code states it and its agent has it not."""
+    for row in shown_rows():
+        sourced = row.stated.text or row.stated.code
+        unused = row.stated.code and row.released == NONE
+        assert (sourced and not unused) or row.reason, row
+
+
 def test_every_reason_and_every_statement_is_used() -> None:
     used = {row.why for row in shown_rows() if row.differs}
     assert {choice["why"] for choice in setting_table._choices()} - used == set()

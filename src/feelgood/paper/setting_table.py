@@ -70,10 +70,11 @@ class SettingRow:
 
     @property
     def differs(self) -> bool:
-        """Whether ours is another than what is stated, or the text states nothing."""
+        """Whether ours is another than what is stated, or the text or both state nothing."""
         text = self.paper != NONE and not same(self.paper, self.stated.text)
-        code = self.released != NONE and bool(self.stated.code)
-        return text or (code and not same(self.released, self.stated.code))
+        if not self.stated.code:
+            return text or not self.stated.text
+        return text or not same(self.released, self.stated.code)
 
     @property
     def reason(self) -> str:
