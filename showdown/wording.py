@@ -29,6 +29,11 @@ def signed(value: float) -> str:
     return f"+{text}" if value > 0 else text
 
 
+def interval(difference: StudentisedMean) -> str:
+    """`−3.1 [−5.0, −1.2]`."""
+    return f"{signed(difference.value)} [{signed(difference.low)}, {signed(difference.high)}]"
+
+
 def estimate(mean: Estimate) -> str:
     """`89.2 [84.8, 94.4]`."""
     return f"{number(mean.value)} [{number(mean.low)}, {number(mean.high)}]"
