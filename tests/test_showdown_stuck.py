@@ -110,7 +110,26 @@ def test_the_tables_have_shares_by_weight_and_temperature() -> None:
     text = heated(temperatures(lambda heat, lam: 17 if heat == 0.25 and lam == 0 else 0))
     assert "| temperature | λ = 0 | λ = 0.1 | λ = 0.5 | λ = 1/√s |" in text
     assert "| 0.25 | 17 [11, 26] | 0 [0, 4] |" in text
-    assert "linear-40" not in text and "figures/bonus-temperature.svg" in text
+    assert "linear-40:" not in text and "figures/bonus-temperature.svg" in text
+
+
+def test_where_few_cold_seeds_are_stuck_no_effect_is_claimed() -> None:
+    """Two of a hundred; with a weight none, and a lower mean."""
+    text = heated(temperatures(lambda heat, lam: 2 if heat == 0.04 and lam == 0 else 0))
+    few = "few cold seeds are stuck at all: 2 of 100 on linear-20 at temperature 0.04."
+    assert f"{few} With λ ≥ 0.1 none is, too few to show an effect." in text
+    assert "lower the mean regret" not in text
+    runs = temperatures(lambda heat, lam: 2 if heat == 0.04 and lam < 0.5 else 0)
+    for r in runs:
+        if r.settings["temperature"] == 0.25 and r.settings["lam"] == 0.1:
+            r.final_regret[:] -= 5.0 + 0.01 * np.arange(SEEDS) % 0.1
+    text = heated(runs)
+    assert "With λ ≥ 0.5 none is" in text
+    assert (
+        "lower the mean regret of cold draws: λ = 0.1, temperature 0.25 on linear-20 by −5" in text
+    )
+    all_stuck = heated(temperatures(lambda heat, lam: 2 if heat == 0.04 else 0))
+    assert "These are too few to show an effect." in all_stuck
 
 
 def test_a_page_of_all_runs_is_short() -> None:
@@ -227,8 +246,12 @@ def test_which_conjecture_the_runs_support(made: Any, incumbent: str, wider: str
 def test_what_the_bonus_does_and_what_frees() -> None:
     text = told(networks(soft=17))
     assert "17 % [11, 26] of 100 seeds are stuck after 2,000 rounds." in text
-    assert "The bonus, beside none: frees seeds in 0 of 6 settings, binds in 6." in text
-    assert "What frees seeds: λ = 0.1, softness 0.01; λ = 0.1, softness 0.1;" in text
+    said = "of 6 settings 6 *bind* (more seeds are stuck) and 0 *free* (fewer are)."
+    assert f"The bonus, beside none: {said}" in text
+    assert "What frees seeds: a smoothed maximum (8 settings)." in text
+    assert "nearly the mean" not in text
+    text = told(networks(soft=3))
+    assert "100 is nearly the mean over the arms. It leaves 3 % stuck, below the 17 %" in text
     assert "| λ = 0.5, temperature × 100 | 50 % [40, 60] |" in text
     assert "λ = 1/√s, out of the box" in text
     assert "What frees seeds: nothing that was tried" in told(networks())
@@ -249,7 +272,8 @@ def test_a_filter_at_long_steps_says_whether_their_width_frees(filtered: int, sa
     short = [r for r in networks(soft=17, longest=1) if r.settings.get("lr") != 0.02]
     text = told(short + long_steps(filtered=filtered))
     assert said in text
-    assert ("because they move farther, not by their width" in text) == (filtered == 5)
+    assert ("100 seeds cannot exclude a small one" in text) == (filtered == 5)
+    assert "longer steps (" in text
     assert "no filter was run" not in text
     assert "| Metropolis filter, step × 40, whole history |" in text
     assert "| step × 4, whole history |" in text and "step × 40, beside the shortest step" in text

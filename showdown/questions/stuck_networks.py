@@ -1,5 +1,6 @@
 """Why do networks stay on a wrong arm, why does a bonus make it worse, and what frees them?"""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from feelgood.engine.results import AgentResult
@@ -25,10 +26,10 @@ STUDIES = ("question-stuck", "question-stuck-filter")
 LR, BETA, BATCH = 0.005, 775.5, 256
 #: Below this softness a smoothed maximum of rewards of 0 and 1 is nearly the maximum.
 SMOOTH = 0.1
+#: From this softness on it is nearly their mean.
+NEARLY_MEAN = 10.0
 #: How the comparison of the longest step ends.
 SHORTEST = ", beside the shortest step"
-#: More settings than this are not named in a sentence.
-NAMED = 4
 #: Families, as they are called.
 PLAIN, BONUS, SMOOTHED, BOX = (
     "without a bonus, beside the paper's settings",
@@ -170,7 +171,7 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
             f"{base.rounds:,} rounds."
         )
     out += _tally("The bonus, beside none", judged[BONUS])
-    out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged[SMOOTHED])}")
+    out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged[SMOOTHED], runs)}")
     out.append(f"**Unadjusted steps have a wider law**: {_wider(judged[PLAIN])}")
     return out + _freeing(judged)
 
@@ -180,11 +181,12 @@ def _tally(subject: str, found: Sequence[Beside]) -> list[str]:
         return []
     freed, bound = freed_and_bound(found)
     return [
-        f"{subject}: frees seeds in {freed} of {count(len(found), 'setting')}, binds in {bound}."
+        f"{subject}: of {count(len(found), 'setting')} {bound} *bind* (more seeds are stuck) and "
+        f"{freed} *free* (fewer are)."
     ]
 
 
-def _incumbent(found: Sequence[Beside]) -> str:
+def _incumbent(found: Sequence[Beside], runs: Runs) -> str:
     """Of a maximum that is smoothed over the arms, seeds are freed: the gradient went to one."""
     own = [b for b in found if b.changed.settings["softness"] >= SMOOTH]
     if not own:
@@ -195,8 +197,24 @@ def _incumbent(found: Sequence[Beside]) -> str:
         f"and binds some in {bound}."
     )
     if freed and not bound:
-        return f"supported: {told}"
+        return f"supported: {told}{_caveat(own, runs)}"
     return f"{'contradicted' if bound and not freed else 'not supported'}: {told}"
+
+
+def _caveat(found: Sequence[Beside], runs: Runs) -> str:
+    """The softest maximum is nearly a mean over the arms: it lifts the others, too."""
+    softest = max(b.changed.settings["softness"] for b in found)
+    base, bar = runs.plain(), runs.bar
+    plain = None if base is None else share_of(base, bar)
+    own = [b.changed for b in found if b.changed.settings["softness"] == softest]
+    most = max(share.value for r in own if (share := share_of(r, bar)))
+    if softest < NEARLY_MEAN or plain is None or most >= plain.value:
+        return ""
+    return (
+        f" But softness {softest:g} is nearly the mean over the arms. It leaves {100 * most:.0f} % "
+        f"stuck, below the {100 * plain.value:.0f} % without a bonus. So it also lifts the other "
+        "arms, and does not remove the pull on the best one alone."
+    )
 
 
 def _wider(found: Sequence[Beside]) -> str:
@@ -239,7 +257,10 @@ def _far(found: Sequence[Beside], long_steps_free: bool) -> str:
     )
     if not long_steps_free or any(b.binds for b in found):
         return said
-    return f"{said} So long steps free seeds because they move farther, not by their width."
+    return (
+        f"{said} So no effect of the filter is shown; {found[0].seeds} seeds cannot exclude a "
+        "small one."
+    )
 
 
 def _supported(found: Sequence[Beside]) -> str:
@@ -252,11 +273,26 @@ def _supported(found: Sequence[Beside]) -> str:
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
     """What frees seeds, of all that was tried."""
-    found = [b.label for own in judged.values() for b in own if b.frees]
+    found = [b for own in judged.values() for b in own if b.frees]
     if not found:
         return ["What frees seeds: nothing that was tried, by Holm's rule."]
-    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
-    return [f"What frees seeds: {'; '.join([*found[:NAMED], *more])}."]
+    counts = Counter(_kind(b) for b in found)
+    told = [f"{kind} ({count(number, 'setting')})" for kind, number in counts.items()]
+    return [f"What frees seeds: {enumeration(told)}."]
+
+
+def _kind(b: Beside) -> str:
+    """What is changed, in words."""
+    own = b.changed.settings
+    if "softness" in own:
+        return "a smoothed maximum"
+    if b.changed.agent == "neural-malats":
+        return "a Metropolis filter"
+    if "lam" in own:
+        return "a bonus"
+    if _hot(b.changed):
+        return "hotter draws" if float(own["beta"]) < BETA else "colder draws"
+    return "longer steps" if float(own["lr"]) > LR else "other steps"
 
 
 def more(book: Book) -> list[str]:
@@ -292,9 +328,11 @@ QUESTION = Question(
     asks=(
         "On adult some seeds of the paper's network play the wrong arm for ever, and more of them "
         "with a bonus. Two conjectures. The bonus's gradient goes to the arm that is the best "
-        "already, which a maximum smoothed over the arms would not do. And unadjusted steps have a "
-        "wider law, which finds rare optima by itself. [Stuck seeds](reading.md#stuck-seeds) lose "
-        "nearly what chance loses. All runs have 2,000 rounds."
+        "already, which a maximum smoothed over the arms would not do. Its *softness* is how far "
+        "below the best an arm may be and still share in the bonus. And Langevin steps without a "
+        "Metropolis test scatter more than the posterior. That alone might find a better arm. "
+        "[Stuck seeds](reading.md#stuck-seeds) lose nearly what chance loses. All runs have 2,000 "
+        "rounds."
     ),
     studies=STUDIES,
     families=families,

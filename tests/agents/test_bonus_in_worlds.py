@@ -21,12 +21,16 @@ WORLDS: dict[str, tuple[float, float, dict[str, Any]]] = {
     "linear-trap-4": (1.0, 1.0, {}),
     "sceptic-0.3": (0.3, 1.0, {}),
     "uneven-noise-4": (1.0, 1.0, {}),
-    "opposites": (1.0, 1.0, {}),
+    # In the bad world the first arm played confirms itself, with a bonus or without.
+    "opposites": (1.0, 1.0, {"world": "mirror"}),
     # Of the finite classes the one with a normal relaxation: a trap's rare optimist has none.
     "superarm-6": (1.0, 0.5, {"relaxed": True}),
 }
 SMALL: dict[str, Any] = {"layers": "4", "updates": 2, "steps": 2}
-CASES = list(itertools.product([*LINEAR, *NETWORKS, *BLACKJAX], WORLDS))
+#: Microcanonical steps need two dimensions, and BlackJAX says so; opposites have one.
+IMPOSSIBLE = {("blackjax:mclmc", "opposites")}
+EVERY = itertools.product([*LINEAR, *NETWORKS, *BLACKJAX], WORLDS)
+CASES = [case for case in EVERY if case not in IMPOSSIBLE]
 QUICK = [("neural-fglmcts", "linear-trap-4")]
 
 
