@@ -288,6 +288,63 @@ def test_numbers_agree_by_intervals() -> None:
     assert wrong <= 8
 
 
+# ---- what docs/released.md says by hand ---------------------------------------------------------
+
+RELEASED = (ROOT / "docs" / "released.md").read_text()
+NAMES = {
+    "LinUCB": "linucb",
+    "LinTS": "lints",
+    "ε-greedy": "epsgreedy",
+    "SVRG-LMCTS": "svrglmcts",
+    "FG-MALATS, λ = 0.01, β = 1,": "fgmalats",
+}
+
+
+def shown(value: Sample) -> str:
+    return f"{value.mean:,.1f} ± {value.std:,.1f}"
+
+
+def test_the_page_of_the_released_code_has_these_numbers() -> None:
+    rows = re.findall(
+        r"^\| (\S.*) on (linear-\d+) \| (.*) \| (.*) \| (\d+) \| (.*) \|$", RELEASED, re.M
+    )
+    assert len(rows) == 7
+    for name, testbed, their, released, seeds, said in rows:
+        agent = NAMES[name]
+        table = "lambda-linear-20-b1" if agent == "fgmalats" else "main"
+        number = next(
+            i
+            for i, p in enumerate(published())
+            if (p["table"], p["testbed"], p["agent"]) == (table, testbed, agent)
+            and (agent != "fgmalats" or float(p["lam"]) == 0.01)
+        )
+        code = ours(number, released=True)
+        assert code is not None
+        assert (shown(theirs(number)), shown(code), str(code.size)) == (their, released, seeds)
+        assert (chance_of_equal(number, released=True) <= 0.05) == said.startswith("equal")
+        assert (chance_of_equal(number, released=False) <= 0.05) == said.endswith("the text's")
+        if not said.startswith("equal"):
+            assert chance_of_difference("convolution", number, True) > 0.01
+            assert judged("convolution", number).verdict == "differs"
+
+
+def test_the_logistic_column_with_five_arms() -> None:
+    own = [
+        n
+        for n, p in enumerate(published())
+        if (p["table"], p["testbed"]) == ("main", "logistic-20") and ours(n, released=True)
+    ]
+    equal = [n for n in own if chance_of_equal(n, released=True) <= 0.05]
+    apart = [n for n in own if chance_of_difference("convolution", n, True) <= 0.01]
+    said = re.search(
+        r"(\d+) numbers of it were run .* None is equal within 20 %, (\d+) differ, and (\d+) are",
+        " ".join(RELEASED.split()),
+    )
+    assert said is not None and not equal
+    counts = [int(n) for n in said.groups()]
+    assert counts == [len(own), len(apart), len(own) - len(apart)]
+
+
 # ---- the rank correlation of the front page -----------------------------------------------------
 
 
