@@ -70,6 +70,12 @@ def all_rates(samples: int = SAMPLES) -> Iterator[Rates]:
         yield rates(law, seeds, samples, seed)
 
 
+def recorded() -> list[dict[str, str]]:
+    """The lines of the file."""
+    with FILE.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def main() -> None:
     """Write the file."""
     with FILE.open("w", newline="") as file:

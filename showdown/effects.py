@@ -37,6 +37,8 @@ __all__ = [
 #: No claim rests on fewer common seeds than this.
 FEWEST_SEEDS = 20
 LEVEL = 0.95
+#: A difference of so many times the larger regret tells nothing.
+FAR_OFF = 3.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,16 +80,16 @@ class Effect:
 
     @property
     def ends(self) -> tuple[float | None, float | None]:
-        """The interval's; None where the end is one that no regret could have.
+        """The interval's; None where an end is so far off that it tells nothing.
 
-        Regrets are not negative, so that a difference lies between minus the mean without and the
-        mean with. Where few seeds differ, the bootstrap does not bound it.
+        Regrets are not negative, so that a difference is hardly larger than the larger of both.
+        Where few seeds differ, the bootstrap may not bound it.
         """
         if self.difference is None:
             return None, None
+        most = FAR_OFF * max(float(self.without.mean()), float(self.with_it.mean()))
         low, high = self.difference.low, self.difference.high
-        least, most = -float(self.without.mean()), float(self.with_it.mean())
-        return (low if low >= least else None), (high if high <= most else None)
+        return (low if low >= -most else None), (high if high <= most else None)
 
     @property
     def ties(self) -> int:

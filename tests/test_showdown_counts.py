@@ -365,8 +365,8 @@ def measured() -> pd.DataFrame:
 def told_correlation() -> tuple[int, float, float, float, int]:
     page = (ROOT / "docs" / "results" / "README.md").read_text()
     match = re.search(
-        r"linear-20, (\d+) settings: larger variance of the draws goes with larger regret\. Rank "
-        r"correlation ([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\] \((\d+) seeds\)",
+        r"linear-20, (\d+) settings: a larger variance of the draws goes with a larger regret\. "
+        r"Rank correlation ([+−][\d.]+) \[([+−][\d.]+), ([+−][\d.]+)\] \((\d+) seeds\)",
         page,
     )
     assert match is not None

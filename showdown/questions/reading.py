@@ -5,7 +5,7 @@ from pathlib import Path
 
 from showdown.book import grid, section
 from showdown.changes import SEVERAL
-from showdown.effects import FEWEST_SEEDS
+from showdown.effects import FAR_OFF, FEWEST_SEEDS
 from showdown.question import MARGIN, Question
 from showdown.wording import FAR
 
@@ -72,8 +72,9 @@ INTERVALS = f"""\
 Differences have studentised bootstrap intervals, and p belongs to the same bootstrap. They hold
 for skewed differences, and where one seed in six is stuck. Rarer stuck seeds need 100 seeds: with
 fewer, no such seed may have been seen. Intervals of claims, which are wider, need 30 seeds where
-one in six is stuck. Means of one agent have BCa intervals. An end that is too
-far off to tell anything is left empty, or is *no bound*: {FAR + 1:.0f} times the regret or more."""
+one in six is stuck. Means of one agent have BCa intervals. In the files of pairs an end is empty
+that is farther off than {FAR_OFF:.0f} times either regret. On pages *no bound* is
+{FAR + 1:.0f} times the regret or more."""
 
 STUCK = """\
 A seed is *stuck* if its regret over the last 500 rounds is nearer to that of chance than to that
