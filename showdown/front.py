@@ -32,7 +32,11 @@ TOPICS = {
         "bonus-wheel": "wheels",
         "bonus-temperature": "cold agents",
         "smoothing": "smoothing",
-        "worlds": "where it pays",
+    },
+    "Where it pays": {
+        "worlds": "the answer",
+        "worlds-frontier": "worst case against average",
+        "worlds-sweeps": "world by world",
         "worlds-samplers": "which samplers keep its promise",
     },
     "Samplers": {

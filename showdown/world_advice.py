@@ -63,22 +63,29 @@ def part(book: Book) -> str:
     said = [*_insured(book), *world_wrong.said(book), *_premiums(book), _advice(book)]
     said.append(
         "**Let its weight fall**: λ_s = 1/√s, the default (`lam = 1`, `lam_schedule = sqrt`). By "
-        "the price law a rival then costs at most noise²·√T, and no horizon need be known. If "
+        "the price law a rival then costs at most noise²·√T. If "
         f"your rewards are c times larger, divide λ by c.{_units(book)}"
     )
     said += _schedule_said(book)
     others = _other_problems(book)
-    said += [
-        f"On {r.testbed} it adds {interval(difference(r, plain))} to a regret of "
-        f"{number(float(np.mean(plain.final_regret)))} (`{r.agent}`, {len(r.seeds)} seeds)."
-        for r, plain in others
-    ]
+    said += _by_agent(others)
     lacking = [] if any("neural" in r.agent for r, _ in others) else ["with networks"]
     if not any(r.testbed.startswith("logistic") for r, _ in others):
         lacking.append("in logistic bandits")
     if lacking:
         said.append(f"**Not run**: this schedule {enumeration(lacking)}.")
     return section("Recommendation", items(said))
+
+
+def _by_agent(others: list[tuple[AgentResult, AgentResult]]) -> list[str]:
+    """What the bonus adds to plain runs: one sentence per agent, with all its testbeds."""
+    told: dict[str, list[str]] = {}
+    for r, plain in others:
+        own, mean = told.setdefault(r.agent, []), number(float(np.mean(plain.final_regret)))
+        added, seeds = interval(difference(r, plain)), f"{len(r.seeds)} seeds)"
+        first = f"On {r.testbed} it adds {added} to a regret of {mean} (`{r.agent}`, {seeds}"
+        own.append(f"on {r.testbed} {added} to {mean} ({seeds}" if own else first)
+    return [", ".join(own) + "." for own in told.values()]
 
 
 def _insurances(book: Book) -> tuple[Worst, Worst, Worst] | None:

@@ -142,8 +142,6 @@ def test_agents_stand_beside_themselves_where_the_model_is_wrong() -> None:
     assert re.search(r"\| `exact-fgts` \| 7.00 \[\S+ \S+\] \| – \| – \|", text)
     assert re.search(r"\| `fgmalats` \| – \| ↓ 5.00 \[\S+ \S+\] \| ↑ 4.00 \[", text)
     assert re.search(r"\| `jfgmalats` \| – \| 10.00 \[\S+ \S+\] \| – \|", text)
-    said = (
-        "in the bad worlds it lowers 1 of 2 regrets and raises 0; in the mirrors it lowers 0 of 1"
-    )
-    assert f"The bonus: {said} regrets and raises 1." in text
+    said = "in the bad worlds 1 and 0 of 2, in the mirrors 0 and 1 of 1 times."
+    assert f"The bonus lowers and raises regret {said}" in text
     assert world_mcmc.part(Book(Shelf([]))) == ""
