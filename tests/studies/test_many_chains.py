@@ -31,6 +31,7 @@ def agent(**own: object) -> Policy:
     return AGENTS["many-fgmalats"].build({**told, **own})
 
 
+@pytest.mark.slow
 def test_chains_learn_the_same_and_one_of_them_plays() -> None:
     policy = agent()
     state = policy.reserve(policy.init(jax.random.key(0), SPEC), 8)
