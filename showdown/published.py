@@ -126,8 +126,7 @@ def _fitted(told: Agreement) -> str:
     named = items([f"{one['what']};" for one in FITTED])[:-1] + "."
     return (
         "The paper leaves settings open. These were chosen so that its numbers come out:\n\n"
-        f"{named}\n\n{told.fitted} of the {_equal(told.verdicts)} numbers that agree or are "
-        "explained rest on them."
+        f"{named}"
     )
 
 
@@ -306,8 +305,8 @@ def _without_bonus_said(shelf: Shelf) -> str:
     return (
         "At λ = 0.01 the bonus moves scores by 0.0005: agents without one tell what to expect. Of "
         f"these {len(found)} numbers {tally[_V.EXPLAINED]} equal the released code without a "
-        f"bonus, {tally[_V.UNCERTAIN]} are too uncertain, {tally[_V.DIFFERS]} differ. The furthest "
-        f"is {_beside(worst)}. This is no verdict."
+        f"bonus, {tally[_V.UNCERTAIN]} are too uncertain, {tally[_V.DIFFERS]} differ, most of all "
+        f"{_beside(worst)}."
     )
 
 

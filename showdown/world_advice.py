@@ -83,9 +83,9 @@ def _by_agent(others: list[tuple[AgentResult, AgentResult]]) -> list[str]:
     for r, plain in others:
         own, mean = told.setdefault(r.agent, []), number(float(np.mean(plain.final_regret)))
         added, seeds = interval(difference(r, plain)), f"{len(r.seeds)} seeds)"
-        first = f"On {r.testbed} it adds {added} to a regret of {mean} (`{r.agent}`, {seeds}"
-        own.append(f"on {r.testbed} {added} to {mean} ({seeds}" if own else first)
-    return [", ".join(own) + "." for own in told.values()]
+        first = f"On {r.testbed} it adds {added} to {mean} (`{r.agent}`, {seeds}"
+        own.append(f"On {r.testbed}: {added} to {mean} ({seeds}" if own else first)
+    return [". ".join(own) + "." for own in told.values()]
 
 
 def _insurances(book: Book) -> tuple[Worst, Worst, Worst] | None:
@@ -178,7 +178,7 @@ def _advice(book: Book) -> str:
     if safer and cheaper:
         return (
             "**So**: with few arms and a prior that may be far off, draw hotter: `temperature = "
-            "4`. With many arms in ever new contexts, **switch the bonus on**: there it costs "
+            "4`. With many arms in new contexts, **switch the bonus on**: there it costs "
             "less, but no bad world with many arms was run. If you trust your prior, use neither."
         )
     return (
@@ -206,7 +206,9 @@ def _other_problems(book: Book) -> list[tuple[AgentResult, AgentResult]]:
         for r, plain in pairs
         if plain is not None and len({*r.seeds} & {*plain.seeds}) >= FEWEST_SEEDS
     ]
-    return sorted(found, key=lambda pair: (pair[0].testbed, pair[0].agent, str(pair[0].settings)))
+    # Of several runs on a testbed, the one with the most seeds.
+    most = {r.testbed: (r, plain) for r, plain in sorted(found, key=lambda f: len(f[0].seeds))}
+    return [most[name] for name in sorted(most)]
 
 
 def _schedule_said(book: Book) -> list[str]:

@@ -150,7 +150,7 @@ def _prior_said(found: Mapping[Setting, Pairs]) -> str:
     if not pays or not costs:
         return ""
     said = (
-        "**Prior strength**, one of the ablations in the paper's abstract: in the bad world it "
+        "**Prior strength**, ablated in the paper's abstract: in the bad world it "
         f"pays with a deviation up to {max(pays):g} and costs from {min(costs):g} on."
     )
     own = [pair for k, pair in found.items() if (k[0], k[2]) == (ALONG[0], ALONG[2])]

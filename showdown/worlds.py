@@ -28,7 +28,7 @@ The feel-good bonus is insurance: it pays where the prior calls the truth unlike
 costs a premium. [These worlds](../worlds.md) are such truths, each with its mirror image.
 `exact-ts` and `exact-fgts` play by the exact law, for 10,000 rounds. Brackets hold 95 % bootstrap
 intervals. λ_s is the bonus's weight in round s.
-How plain sampling fails, and where models are wrong: [one after another](worlds-sweeps.md)."""
+How plain sampling fails, and wrong models: [one after another](worlds-sweeps.md)."""
 
 
 def page(book: Book) -> str:
@@ -57,7 +57,7 @@ def _price(book: Book) -> str:
     off = max(abs(rate.value / law - 1.0) for _, law, rate in rows)
 
     law = (
-        "Suppose one wrong hypothesis, a *rival*, says that an arm pays b more than the best one. "
+        "Suppose a wrong hypothesis, a *rival*, says that an arm pays b more than the best. "
         "In truth it pays g less. Then a constant λ costs λbg/(η(b + g)²) per round for ever, "
         "η = 1/(2 noise²). Over "
         f"{len(rows)} triples of λ, b and g it is off by "

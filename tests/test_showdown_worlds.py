@@ -332,7 +332,7 @@ def test_where_the_schedule_was_run_elsewhere_it_is_said() -> None:
     falls = other("neural-fglmcts", "adult", 30.0, b=10.0, **FALLING)
     runs = [falls, other("neural-lmcts", "adult", 20.0)]
     text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in runs])))
-    assert "On adult it adds +10.0 [+10.0, +10.0] to a regret of 20.0 (`neural-fglmcts`" in text
+    assert "On adult it adds +10.0 [+10.0, +10.0] to 20.0 (`neural-fglmcts`" in text
     assert "**Not run**: this schedule in logistic bandits." in text
     none = other("fglmcts", "logistic-20", 20.0, lam=0.0, lam_schedule="constant")
     runs += [none, other("fglmcts", "logistic-20", 21.0, **FALLING)]
