@@ -61,6 +61,7 @@ from feelgood.engine.compiling import in_own_precision
 from feelgood.engine.simulation import stack_settings
 from feelgood.engine.tally import Tally
 from feelgood.numerics import chain_programs, generator, lanes
+from feelgood.numerics.chain_programs import Threads
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_in
 from feelgood.targets import energy
 
@@ -79,22 +80,17 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-#: Lengths of a tile, times 32 threads, and tiles of one turn of the loop.
+#: Ways to spread a program over threads, the most promising first; 132 are an H200's processors.
 SPREADS = [
-    (256, 2, 1),
-    (128, 2, 2),
-    (64, 2, 4),
-    (64, 2, 8),
-    (128, 2, 4),
-    (64, 1, 4),
-    (128, 1, 2),
-    (32, 1, 8),
-    (128, 4, 2),
-    (128, 4, 4),
-    (128, 4, 8),
-    (256, 4, 2),
-    (256, 8, 4),
-    (512, 2, 1),
+    Threads(tile=64, warps=2, together=1, dealt=132),
+    Threads(tile=64, warps=2, together=1),
+    Threads(tile=64, warps=2, together=2, dealt=132),
+    Threads(tile=32, warps=1, together=4, dealt=132),
+    Threads(tile=32, warps=1, together=2, dealt=132),
+    Threads(tile=64, warps=2, together=2),
+    Threads(tile=32, warps=1, together=4),
+    Threads(tile=128, warps=4, together=1, kept=0, dealt=132),
+    Threads(tile=64, warps=2, together=1, kept=0),
 ]
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
@@ -134,9 +130,8 @@ def carried_out(steps: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def spread_over(spread: tuple[int, int, int]) -> Iterator[None]:
+def spread_over(threads: Threads) -> Iterator[None]:
     """Programs are spread over threads like this."""
-    threads = chain_programs.Threads(*spread)
     with mock.patch.object(chain_programs, "THREADS", threads):
         yield
 
@@ -428,27 +423,45 @@ def time_rounds(report: Report, seeds: int, rounds: int, draws: int) -> None:
         report.part(f"draws apart, {name} rounds", work)
 
 
-def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> dict[Any, float]:
+def named(threads: Threads) -> str:
+    """The ways in which a spread differs from the default."""
+    values = threads._asdict()
+    usual = Threads._field_defaults
+    return ", ".join(f"{name} {x}" for name, x in values.items() if x != usual[name]) or "default"
+
+
+def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> dict[Threads, float]:
     """Draws of programs that are spread over threads in several ways: µs per step of each."""
     found = {}
-    for spread in SPREADS:
-        with spread_over(spread):
-            name = "draws apart, tile {}, {} warps, {} together".format(*spread)
-            out = report.part(name, lambda: timed(APART, seeds, rounds, draws))
-        if out:
-            found[spread] = out["µs_per_step"]
+    for threads in SPREADS:
+        with spread_over(threads):
+            work = functools.partial(timed, APART, seeds, rounds, draws)
+            out = report.part(f"draws apart, {named(threads)}", work)
+        if out and "µs_per_step" in out:
+            found[threads] = out["µs_per_step"]
     return found
 
 
 def spreads(options: argparse.Namespace) -> bool:
     """Times all spreads, and runs the sweep with the three quickest."""
-    report = Report(options.out, options.budget, options.limit)
-    found = time_threads(report, options.seeds, options.rounds // 2, options.draws)
-    for spread in sorted(found, key=lambda spread: found[spread])[:3]:
-        with spread_over(spread):
-            name = "sweep apart, tile {}, {} warps, {} together".format(*spread)
-            work = functools.partial(swept, APART, "fglmcts", options.seeds, options.rounds)
-            report.part(name, work)
+    seeds, rounds, draws = options.seeds, options.rounds, options.draws
+    report = Report(
+        options.out.with_stem(f"{options.out.stem}-spreads"), options.budget, options.limit
+    )
+    report.ends = False
+    found = time_threads(report, seeds, rounds // 2, draws)
+    bed, agent, settings = CHECKED[0]
+    few = min(seeds, 25), min(rounds // 2, 1500)
+    for k, threads in enumerate(sorted(found, key=lambda threads: found[threads])[:3]):
+        with spread_over(threads):
+            work = functools.partial(swept, APART, "fglmcts", seeds, rounds)
+            report.part(f"sweep apart, {named(threads)}", work)
+            check = functools.partial(checked, bed, agent, settings, *few)
+            report.part(f"check, {named(threads)}", check)
+            if k == 0:
+                one = functools.partial(swept, APART, "fglmcts", seeds, rounds, inner_steps=1)
+                report.part(f"sweep apart, 1 step, {named(threads)}", one)
+                time_rounds(report, seeds, rounds, draws)
     return not report.failed
 
 

@@ -8,6 +8,7 @@ It is made by Pallas, for Triton. JAX announces that it will drop Triton from Pa
 `Machine` is needed, or chains are played together again.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from feelgood.numerics.equations import every_equation, used_arguments
 from feelgood.numerics.written_arrays import Stored
@@ -33,15 +34,28 @@ class Chains(NamedTuple):
 
 
 class Threads(NamedTuple):
-    """How a program is spread: a tile's length, times 32 threads, tiles of a turn of the loop."""
+    """How a program is spread over threads."""
 
-    tile: int = 256
+    #: The length of a tile. No other axis of an array may be as long.
+    tile: int = 64
+    #: Times 32 threads.
     warps: int = 2
+    #: Tiles of a turn of the loop: so many reads, times the numbers that a thread reads at once.
     together: int = 1
+    at_once: int = 4
+    #: The most numbers that stay in registers from step to step. More are read anew at every step.
+    kept: int = 128
+    #: Multiprocessors among which programs are dealt out in turns. Programs of one of them then
+    #: have the same seeds, and find contexts in its cache. 0: programs are in the order of chains.
+    dealt: int = 0
+
+    @property
+    def stride(self) -> int:
+        """Rounds of a turn of the loop."""
+        return self.tile * self.together * self.at_once
 
 
-#: What suits a linear model with a few dozen parameters: 4 rounds of a tile per thread. A step then
-#: takes 12.8 µs where 2 rounds per thread take 21.2 (`bench/results/gpu-sweep.json`).
+#: What suits a linear model with a few dozen parameters: `bench/gpu_sweep.py --spreads`.
 THREADS = Threads()
 
 
@@ -70,7 +84,13 @@ def each_chain(
     )(*alone)
     results, result_structure = jax.tree.flatten(shapes)
     used = [k for k, yes in enumerate(used_arguments(jaxpr)) if yes]
-    writer = WriteOut(THREADS.tile, Machine() if interpreted else Triton())
+    writer = WriteOut(THREADS.tile, Machine() if interpreted else Triton(), THREADS.kept)
+    seeds = min((place.period or chains for place in where), default=chains)
+
+    def chain_of(program: Any) -> Any:
+        if not 0 < THREADS.dealt <= chains:
+            return program
+        return dealt_out(program, chains, seeds, THREADS.dealt)
 
     def program(*refs: Any) -> None:
         stored = dict(zip(used, refs, strict=False))
@@ -85,8 +105,8 @@ def each_chain(
         program,
         out_shape=[jax.ShapeDtypeStruct((*x.shape, chains), _kept_as(x)) for x in results],
         grid=(chains,),
-        in_specs=[_block(pallas, leaves[k].shape, where[k]) for k in used],
-        out_specs=[_block(pallas, (*x.shape, chains), Chains(-1)) for x in results],
+        in_specs=[_block(pallas, leaves[k].shape, where[k], chain_of) for k in used],
+        out_specs=[_block(pallas, (*x.shape, chains), Chains(-1), chain_of) for x in results],
         # Threads without a tile would all do the same: a few are enough.
         compiler_params=triton.CompilerParams(
             num_warps=THREADS.warps if _has_tiles(jaxpr) else 1, num_stages=1
@@ -96,6 +116,40 @@ def each_chain(
     out = call(*(leaves[k].astype(_kept_as(leaves[k])) for k in used))
     typed = [x.astype(aval.dtype) for x, aval in zip(out, results, strict=True)]
     return jax.tree.unflatten(result_structure, typed)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def read_tiles(
+    store: Float[Array, "*lead room"], first: Int[Array, ""], threads: Threads
+) -> Float[Array, "*lead together at_once tile"]:
+    """A turn's tiles of a store, from its number `first` on; `tile_numbers` says what is where.
+
+    The function is known by its name, for an accelerator has a better way.
+    """
+    chunk = lax.dynamic_slice_in_dim(store, first, threads.stride, axis=-1)
+    shape = (*store.shape[:-1], threads.together, threads.tile, threads.at_once)
+    return jnp.swapaxes(chunk.reshape(shape), -1, -2)
+
+
+def tile_numbers(first: Int[Array, ""], threads: Threads) -> list[Int[Array, " tile"]]:
+    """The places in the store of what `read_tiles` reads, tile by tile."""
+    tile, at_once = threads.tile, threads.at_once
+    starts = range(0, threads.stride, tile * at_once)
+    return [
+        first + (start + k) + at_once * jnp.arange(tile) for start in starts for k in range(at_once)
+    ]
+
+
+def dealt_out(program: Any, chains: int, seeds: int, dealt: int) -> Any:
+    """The chain of a program, where those of one multiprocessor are to share seeds.
+
+    Programs go to multiprocessors in turns.
+    """
+    each = chains // dealt
+    place = program % dealt * each + program // dealt
+    place = jnp.where(program < dealt * each, place, program)
+    settings = chains // seeds
+    return place % settings * seeds + place // settings
 
 
 def _of_one(leaf: Shaped[Array, "..."], place: Chains) -> jax.ShapeDtypeStruct:
@@ -116,13 +170,16 @@ def _has_tiles(jaxpr: Any) -> bool:
     return any(shape and shape[-1] == THREADS.tile for shape in shapes)
 
 
-def _block(pallas: Any, shape: tuple[int, ...], place: Chains) -> Any:
+def _block(
+    pallas: Any, shape: tuple[int, ...], place: Chains, chain_of: Callable[[Any], Any]
+) -> Any:
     """The part of an array that a program sees."""
     if place.axis is None:
         return pallas.BlockSpec(shape, lambda c: (0,) * len(shape))
     axis = place.axis % len(shape)
 
-    def first(c: Any) -> tuple[Any, ...]:
+    def first(program: Any) -> tuple[Any, ...]:
+        c = chain_of(program)
         own = c if place.period is None else c % place.period
         return tuple(own if k == axis else 0 for k in range(len(shape)))
 
@@ -147,6 +204,14 @@ class Triton(Machine):
         )
         return total
 
+    def apart(self, several: Float[Array, " tiles"], count: int) -> list[Float[Array, " tile"]]:
+        """By halves: what has an even place, and what has an odd one. Nothing moves."""
+        if count == 1:
+            return [several]
+        halves = lax.unstack(several.reshape(-1, 2), axis=1)
+        parts = [self.apart(half, count // 2) for half in halves]
+        return [part for pair in zip(*parts, strict=True) for part in pair]
+
     def sums(self, tiles: list[Float[Array, " tile"]]) -> list[Float[Array, ""]]:
         """All at once: threads wait for each other once, and not once per sum.
 
@@ -165,6 +230,40 @@ class Triton(Machine):
         place = lax.iota(jnp.int32, 2)
         out = [jnp.sum(jnp.where(place == k, pair, 0.0)) for pair in apart for k in range(2)]
         return out[: len(tiles)]
+
+    def add_at_first(
+        self,
+        sums: list[Float[Array, " tile"]],
+        rows: list[Float[Array, " tile"]],
+        scores: list[Float[Array, " tile"]],
+        best: list[Float[Array, " tile"]],
+    ) -> list[Float[Array, " tile"]]:
+        """Additions under a condition; the compiler would choose between a number and 0 for each.
+
+        The assembler finds the conditions that several of them share.
+        """
+        from jax.experimental.pallas import triton
+
+        arms = len(scores)
+
+        def added(place: int, arm: int) -> Float[Array, " tile"]:
+            # `ne` and `eq` are both false where one of the two is not a number.
+            tests = ["ne"] * arm + ["eq"] * (arm < arms - 1)
+            lines = [
+                f"setp.{test}{'.and' * (k > 0)}.f32 yes, ${k + 4}, $3{', yes' * (k > 0)};"
+                for k, test in enumerate(tests)
+            ]
+            program = f"{' '.join(lines)} mov.f32 $0, $1; @yes add.rn.f32 $0, $1, $2;"
+            [total] = triton.elementwise_inline_asm(
+                f"{{ .reg .pred yes; {program} }}",
+                args=[sums[place], rows[place // arms], *best, *scores[: len(tests)]],
+                constraints=",".join(["=&f", *"f" * (3 + len(tests))]),
+                pack=1,
+                result_shape_dtypes=[jax.ShapeDtypeStruct(best[0].shape, best[0].dtype)],
+            )
+            return total
+
+        return [added(place, place % arms) for place in range(len(sums))]
 
     def forget(self) -> None:
         """The compiler reads nothing earlier than a barrier that comes before it."""
