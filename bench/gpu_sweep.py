@@ -15,6 +15,9 @@ as one program per chain (`feelgood.numerics.chain_programs`). In this order, th
 5. compares the draws of other agents, tries several ways to spread a program over threads, runs the
    sweep with XLA's graphs of kernels, and the sweep on linear-40 as programs.
 
+With `--spreads` it times draws that are spread over threads in each of several ways. With the three
+quickest it runs the sweep, and with the quickest also the other parts that say where time goes.
+
 With `--shares` it runs the sweep as programs with 25 inner steps per round and with one, over all
 rounds and over a fifth of them: what is left with one step is spent outside the steps. It runs it
 with graphs of kernels, and times draws with few and with many rounds behind them, and with several
@@ -94,6 +97,8 @@ SPREADS = [
 ]
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
+#: Asks it for none.
+NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 
 
 class NotFusedError(RuntimeError):
@@ -357,9 +362,9 @@ class Report:
             place.write_text(text, encoding="utf-8")
 
 
-def with_graphs(options: argparse.Namespace) -> Any:
-    """The sweep as programs in a process whose XLA launches graphs."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} {GRAPHS}"
+def with_graphs(options: argparse.Namespace, graphs: str = GRAPHS) -> Any:
+    """The sweep as programs in a process whose XLA launches such graphs."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {graphs}"
     command = [sys.executable, __file__, "--only-sweep", "--seeds", str(options.seeds)]
     command += ["--rounds", str(options.rounds)]
     done = subprocess.run(
@@ -462,6 +467,7 @@ def spreads(options: argparse.Namespace) -> bool:
                 one = functools.partial(swept, APART, "fglmcts", seeds, rounds, inner_steps=1)
                 report.part(f"sweep apart, 1 step, {named(threads)}", one)
                 time_rounds(report, seeds, rounds, draws)
+    report.part("sweep apart, no graphs", lambda: with_graphs(options, NO_GRAPHS))
     return not report.failed
 
 
