@@ -19,8 +19,9 @@ from jax import lax
 from jaxtyping import Array, Float, Int, Shaped
 
 from feelgood.numerics.equations import every_equation, used_arguments
+from feelgood.numerics.machines import Machine
 from feelgood.numerics.written_arrays import Stored
-from feelgood.numerics.written_out import Machine, WriteOut
+from feelgood.numerics.written_out import WriteOut
 
 
 class Chains(NamedTuple):
