@@ -15,8 +15,9 @@ as one program per chain (`feelgood.numerics.chain_programs`). In this order, th
 5. compares the draws of other agents, tries several ways to spread a program over threads, runs the
    sweep with XLA's graphs of kernels, and the sweep on linear-40 as programs.
 
-With `--spreads` it times draws that are spread over threads in each of several ways. With the three
-quickest it runs the sweep, and with the quickest also the other parts that say where time goes.
+With `--spreads` it times draws that are spread over threads in each of several ways, and runs the
+sweep with the three quickest. Spread as usual, it times draws with few and with all rounds behind
+them, and runs the sweep with one inner step per round and without graphs of kernels.
 
 With `--shares` it runs the sweep as programs with 25 inner steps per round and with one, over all
 rounds and over a fifth of them: what is left with one step is spent outside the steps. It runs it
@@ -83,17 +84,16 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-#: Ways to spread a program over threads, the most promising first; 132 are an H200's processors.
+#: Ways to spread a program over threads, the most promising first. A turn has up to 512 rounds.
 SPREADS = [
-    Threads(tile=64, warps=2, together=1, dealt=132),
-    Threads(tile=64, warps=2, together=1),
-    Threads(tile=64, warps=2, together=2, dealt=132),
-    Threads(tile=32, warps=1, together=4, dealt=132),
-    Threads(tile=32, warps=1, together=2, dealt=132),
-    Threads(tile=64, warps=2, together=2),
+    Threads(),
+    Threads(together=1),
     Threads(tile=32, warps=1, together=4),
-    Threads(tile=128, warps=4, together=1, kept=0, dealt=132),
-    Threads(tile=64, warps=2, together=1, kept=0),
+    Threads(tile=32, warps=1),
+    Threads(together=4, at_once=2),
+    Threads(kept=0),
+    Threads(together=1, kept=0),
+    Threads(tile=128, warps=4, together=1, kept=0),
 ]
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
@@ -448,7 +448,7 @@ def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> dict[Th
 
 
 def spreads(options: argparse.Namespace) -> bool:
-    """Times all spreads, and runs the sweep with the three quickest."""
+    """Times all spreads, runs the sweep with the three quickest, and the rest with the default."""
     seeds, rounds, draws = options.seeds, options.rounds, options.draws
     report = Report(
         options.out.with_stem(f"{options.out.stem}-spreads"), options.budget, options.limit
@@ -457,16 +457,15 @@ def spreads(options: argparse.Namespace) -> bool:
     found = time_threads(report, seeds, rounds // 2, draws)
     bed, agent, settings = CHECKED[0]
     few = min(seeds, 25), min(rounds // 2, 1500)
-    for k, threads in enumerate(sorted(found, key=lambda threads: found[threads])[:3]):
+    for threads in sorted(found, key=lambda threads: found[threads])[:3]:
         with spread_over(threads):
             work = functools.partial(swept, APART, "fglmcts", seeds, rounds)
             report.part(f"sweep apart, {named(threads)}", work)
             check = functools.partial(checked, bed, agent, settings, *few)
             report.part(f"check, {named(threads)}", check)
-            if k == 0:
-                one = functools.partial(swept, APART, "fglmcts", seeds, rounds, inner_steps=1)
-                report.part(f"sweep apart, 1 step, {named(threads)}", one)
-                time_rounds(report, seeds, rounds, draws)
+    one = functools.partial(swept, APART, "fglmcts", seeds, rounds, inner_steps=1)
+    report.part("sweep apart, 1 step", one)
+    time_rounds(report, seeds, rounds, draws)
     report.part("sweep apart, no graphs", lambda: with_graphs(options, NO_GRAPHS))
     return not report.failed
 

@@ -10,14 +10,7 @@ import pytest
 from jax import lax
 
 from feelgood.numerics import lanes
-from feelgood.numerics.chain_programs import (
-    THREADS,
-    Chains,
-    dealt_out,
-    each_chain,
-    read_tiles,
-    tile_numbers,
-)
+from feelgood.numerics.chain_programs import THREADS, Chains, each_chain, read_tiles, tile_numbers
 from feelgood.numerics.equations import needed_equations, used_arguments
 from feelgood.numerics.written_arrays import CannotWriteOut
 
@@ -118,32 +111,20 @@ def test_tiles_are_read_added_up_and_summed(start: int) -> None:
 @pytest.mark.parametrize("first", [0, 5, 1000])
 def test_the_tiles_of_a_turn_have_the_numbers_that_are_said(first: int) -> None:
     """In a program as outside of one, where they are cut out of the array."""
-    threads = THREADS._replace(together=2)
-    stored, start = numbers(2, CHAINS, 2 * threads.stride), jnp.asarray(first)
+    stored, start = numbers(2, CHAINS, 2 * THREADS.stride), jnp.asarray(first)
 
     def function(stored: Any, start: Any) -> Any:
-        chunk = read_tiles(stored, start, threads)
+        chunk = read_tiles(stored, start, THREADS)
         weights = jnp.cos(jnp.arange(1.0 * TILE)) * jnp.ones((*chunk.shape[:-1], 1))
         return jnp.sum(chunk * weights, axis=-1)
 
     got = each_chain(function, (stored, start), (Chains(1), Chains()), CHAINS, interpreted=True)
-    inside = int(np.clip(first, 0, threads.stride))
-    places = tile_numbers(jnp.asarray(inside), threads)
+    inside = int(np.clip(first, 0, THREADS.stride))
+    places = tile_numbers(jnp.asarray(inside), THREADS)
     for c in range(CHAINS):
         np.testing.assert_allclose(got[..., c], function(stored[:, c], start), atol=1e-4)
-        chunk = read_tiles(stored[:, c], start, threads).reshape(2, -1, TILE)
+        chunk = read_tiles(stored[:, c], start, THREADS).reshape(2, -1, TILE)
         np.testing.assert_array_equal(chunk, stored[:, c][:, jnp.stack(places)])
-
-
-@pytest.mark.parametrize(("settings", "seeds", "dealt"), [(4, 100, 132), (3, 5, 4), (1, 7, 3)])
-def test_programs_of_a_multiprocessor_share_seeds(settings: int, seeds: int, dealt: int) -> None:
-    chains = settings * seeds
-    order = np.array([dealt_out(p, chains, seeds, dealt) for p in range(chains)])
-    assert sorted(order) == list(range(chains))
-    each = chains // dealt
-    for k in range(dealt):
-        on_it = order[k : dealt * each : dealt] % seeds
-        assert len(set(on_it)) <= 1 + -(-(each - 1) // settings)
 
 
 @pytest.mark.parametrize(

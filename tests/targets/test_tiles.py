@@ -20,6 +20,7 @@ from feelgood.numerics.chain_programs import THREADS
 from feelgood.targets.best_arms import add_at_first
 from feelgood.targets.evaluators.tiles import Tiles
 from feelgood.targets.history import Rows
+from feelgood.targets.room import SMALLEST_ROOM
 
 #: Rounds of a turn.
 TURN = THREADS.stride
@@ -46,12 +47,16 @@ def test_tiles_have_the_value_and_the_gradient_of_the_formula(form: str, rounds:
     require(checks_of(form, rounds))
 
 
-@pytest.mark.parametrize("other", [{"together": 2}, {"tile": 32, "together": 3, "at_once": 2}])
+@pytest.mark.parametrize("other", [{"together": 1}, {"tile": 32, "together": 3, "at_once": 2}])
 def test_tiles_of_another_spread_have_them_too(
     other: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(chain_programs, "THREADS", THREADS._replace(**other))
     require(checks_of("hard", TURN + 1))
+
+
+def test_the_smallest_store_has_room_for_a_turn() -> None:
+    assert TURN <= SMALLEST_ROOM
 
 
 def test_of_arms_with_the_same_score_the_first_one_wins() -> None:

@@ -42,13 +42,11 @@ class Threads(NamedTuple):
     #: Times 32 threads.
     warps: int = 2
     #: Tiles of a turn of the loop: so many reads, times the numbers that a thread reads at once.
-    together: int = 1
+    #: A store must have room for a turn.
+    together: int = 2
     at_once: int = 4
     #: The most numbers that stay in registers from step to step. More are read anew at every step.
     kept: int = 128
-    #: Multiprocessors among which programs are dealt out in turns. Programs of one of them then
-    #: have the same seeds, and find contexts in its cache. 0: programs are in the order of chains.
-    dealt: int = 0
 
     @property
     def stride(self) -> int:
@@ -56,7 +54,8 @@ class Threads(NamedTuple):
         return self.tile * self.together * self.at_once
 
 
-#: What suits a linear model with a few dozen parameters: `bench/gpu_sweep.py --spreads`.
+#: What suits a linear model with a few dozen parameters. On an H200 a step of linear-20 takes
+#: 10.6 µs, with one tile of reads at a time 11.8 (`bench/results/gpu-sweep-spreads.json`).
 THREADS = Threads()
 
 
@@ -86,12 +85,6 @@ def each_chain(
     results, result_structure = jax.tree.flatten(shapes)
     used = [k for k, yes in enumerate(used_arguments(jaxpr)) if yes]
     writer = WriteOut(THREADS.tile, Machine() if interpreted else Triton(), THREADS.kept)
-    seeds = min((place.period or chains for place in where), default=chains)
-
-    def chain_of(program: Any) -> Any:
-        if not 0 < THREADS.dealt <= chains:
-            return program
-        return dealt_out(program, chains, seeds, THREADS.dealt)
 
     def program(*refs: Any) -> None:
         stored = dict(zip(used, refs, strict=False))
@@ -106,8 +99,8 @@ def each_chain(
         program,
         out_shape=[jax.ShapeDtypeStruct((*x.shape, chains), _kept_as(x)) for x in results],
         grid=(chains,),
-        in_specs=[_block(pallas, leaves[k].shape, where[k], chain_of) for k in used],
-        out_specs=[_block(pallas, (*x.shape, chains), Chains(-1), chain_of) for x in results],
+        in_specs=[_block(pallas, leaves[k].shape, where[k]) for k in used],
+        out_specs=[_block(pallas, (*x.shape, chains), Chains(-1)) for x in results],
         # Threads without a tile would all do the same: a few are enough.
         compiler_params=triton.CompilerParams(
             num_warps=THREADS.warps if _has_tiles(jaxpr) else 1, num_stages=1
@@ -141,18 +134,6 @@ def tile_numbers(first: Int[Array, ""], threads: Threads) -> list[Int[Array, " t
     ]
 
 
-def dealt_out(program: Any, chains: int, seeds: int, dealt: int) -> Any:
-    """The chain of a program, where those of one multiprocessor are to share seeds.
-
-    Programs go to multiprocessors in turns.
-    """
-    each = chains // dealt
-    place = program % dealt * each + program // dealt
-    place = jnp.where(program < dealt * each, place, program)
-    settings = chains // seeds
-    return place % settings * seeds + place // settings
-
-
 def _of_one(leaf: Shaped[Array, "..."], place: Chains) -> jax.ShapeDtypeStruct:
     """What one chain has of an array."""
     shape = list(leaf.shape)
@@ -171,16 +152,13 @@ def _has_tiles(jaxpr: Any) -> bool:
     return any(shape and shape[-1] == THREADS.tile for shape in shapes)
 
 
-def _block(
-    pallas: Any, shape: tuple[int, ...], place: Chains, chain_of: Callable[[Any], Any]
-) -> Any:
+def _block(pallas: Any, shape: tuple[int, ...], place: Chains) -> Any:
     """The part of an array that a program sees."""
     if place.axis is None:
         return pallas.BlockSpec(shape, lambda c: (0,) * len(shape))
     axis = place.axis % len(shape)
 
-    def first(program: Any) -> tuple[Any, ...]:
-        c = chain_of(program)
+    def first(c: Any) -> tuple[Any, ...]:
         own = c if place.period is None else c % place.period
         return tuple(own if k == axis else 0 for k in range(len(shape)))
 

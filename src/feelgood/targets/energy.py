@@ -66,7 +66,8 @@ class Energy(eqx.Module):
     def apart(self) -> bool:
         """Whether each chain can have a program of its own, and the layout asks for it.
 
-        Each thread keeps all parameters in registers. There are fewer than a tile is long.
+        Each thread keeps all parameters in registers, and what is as long as a tile is taken for
+        one. With as many parameters (64) or more, chains are stepped together, and nothing is said.
         """
         spec = self.spec
         if spec.layout.steps == "together" or not spec.lanes or not self.quadratic:
