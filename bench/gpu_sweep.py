@@ -15,6 +15,10 @@ as one program per chain (`feelgood.numerics.chain_programs`). In this order, th
 5. compares the draws of other agents, tries several ways to spread a program over threads, runs the
    sweep with XLA's graphs of kernels, and the sweep on linear-40 as programs.
 
+With `--spreads` it times draws that are spread over threads in each of several ways, and runs the
+sweep with the three quickest. Spread as usual, it times draws with few and with all rounds behind
+them, and runs the sweep with one inner step per round and without graphs of kernels.
+
 With `--shares` it runs the sweep as programs with 25 inner steps per round and with one, over all
 rounds and over a fifth of them: what is left with one step is spent outside the steps. It runs it
 with graphs of kernels, and times draws with few and with many rounds behind them, and with several
@@ -61,6 +65,7 @@ from feelgood.engine.compiling import in_own_precision
 from feelgood.engine.simulation import stack_settings
 from feelgood.engine.tally import Tally
 from feelgood.numerics import chain_programs, generator, lanes
+from feelgood.numerics.chain_programs import Threads
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_in
 from feelgood.targets import energy
 
@@ -79,25 +84,21 @@ CHECKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("linear-40", "fglmcts", {}),
     ("linear-20", "fgmalats", {"warmup_steps": 0}),
 )
-#: Lengths of a tile, times 32 threads, and tiles of one turn of the loop.
+#: Ways to spread a program over threads, the most promising first. A turn has up to 512 rounds.
 SPREADS = [
-    (256, 2, 1),
-    (128, 2, 2),
-    (64, 2, 4),
-    (64, 2, 8),
-    (128, 2, 4),
-    (64, 1, 4),
-    (128, 1, 2),
-    (32, 1, 8),
-    (128, 4, 2),
-    (128, 4, 4),
-    (128, 4, 8),
-    (256, 4, 2),
-    (256, 8, 4),
-    (512, 2, 1),
+    Threads(),
+    Threads(together=1),
+    Threads(tile=32, warps=1, together=4),
+    Threads(tile=32, warps=1),
+    Threads(together=4, at_once=2),
+    Threads(kept=0),
+    Threads(together=1, kept=0),
+    Threads(tile=128, warps=4, together=1, kept=0),
 ]
 #: Asks XLA to launch kernels, and loops of them, as graphs.
 GRAPHS = "--xla_gpu_enable_command_buffer=FUSION,CUSTOM_CALL,WHILE --xla_gpu_graph_min_graph_size=1"
+#: Asks it for none.
+NO_GRAPHS = "--xla_gpu_enable_command_buffer="
 
 
 class NotFusedError(RuntimeError):
@@ -134,9 +135,8 @@ def carried_out(steps: Any) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def spread_over(spread: tuple[int, int, int]) -> Iterator[None]:
+def spread_over(threads: Threads) -> Iterator[None]:
     """Programs are spread over threads like this."""
-    threads = chain_programs.Threads(*spread)
     with mock.patch.object(chain_programs, "THREADS", threads):
         yield
 
@@ -362,9 +362,9 @@ class Report:
             place.write_text(text, encoding="utf-8")
 
 
-def with_graphs(options: argparse.Namespace) -> Any:
-    """The sweep as programs in a process whose XLA launches graphs."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} {GRAPHS}"
+def with_graphs(options: argparse.Namespace, graphs: str = GRAPHS) -> Any:
+    """The sweep as programs in a process whose XLA launches such graphs."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} {graphs}"
     command = [sys.executable, __file__, "--only-sweep", "--seeds", str(options.seeds)]
     command += ["--rounds", str(options.rounds)]
     done = subprocess.run(
@@ -428,27 +428,45 @@ def time_rounds(report: Report, seeds: int, rounds: int, draws: int) -> None:
         report.part(f"draws apart, {name} rounds", work)
 
 
-def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> dict[Any, float]:
+def named(threads: Threads) -> str:
+    """The ways in which a spread differs from the default."""
+    values = threads._asdict()
+    usual = Threads._field_defaults
+    return ", ".join(f"{name} {x}" for name, x in values.items() if x != usual[name]) or "default"
+
+
+def time_threads(report: Report, seeds: int, rounds: int, draws: int) -> dict[Threads, float]:
     """Draws of programs that are spread over threads in several ways: µs per step of each."""
     found = {}
-    for spread in SPREADS:
-        with spread_over(spread):
-            name = "draws apart, tile {}, {} warps, {} together".format(*spread)
-            out = report.part(name, lambda: timed(APART, seeds, rounds, draws))
-        if out:
-            found[spread] = out["µs_per_step"]
+    for threads in SPREADS:
+        with spread_over(threads):
+            work = functools.partial(timed, APART, seeds, rounds, draws)
+            out = report.part(f"draws apart, {named(threads)}", work)
+        if out and "µs_per_step" in out:
+            found[threads] = out["µs_per_step"]
     return found
 
 
 def spreads(options: argparse.Namespace) -> bool:
-    """Times all spreads, and runs the sweep with the three quickest."""
-    report = Report(options.out, options.budget, options.limit)
-    found = time_threads(report, options.seeds, options.rounds // 2, options.draws)
-    for spread in sorted(found, key=lambda spread: found[spread])[:3]:
-        with spread_over(spread):
-            name = "sweep apart, tile {}, {} warps, {} together".format(*spread)
-            work = functools.partial(swept, APART, "fglmcts", options.seeds, options.rounds)
-            report.part(name, work)
+    """Times all spreads, runs the sweep with the three quickest, and the rest with the default."""
+    seeds, rounds, draws = options.seeds, options.rounds, options.draws
+    report = Report(
+        options.out.with_stem(f"{options.out.stem}-spreads"), options.budget, options.limit
+    )
+    report.ends = False
+    found = time_threads(report, seeds, rounds // 2, draws)
+    bed, agent, settings = CHECKED[0]
+    few = min(seeds, 25), min(rounds // 2, 1500)
+    for threads in sorted(found, key=lambda threads: found[threads])[:3]:
+        with spread_over(threads):
+            work = functools.partial(swept, APART, "fglmcts", seeds, rounds)
+            report.part(f"sweep apart, {named(threads)}", work)
+            check = functools.partial(checked, bed, agent, settings, *few)
+            report.part(f"check, {named(threads)}", check)
+    one = functools.partial(swept, APART, "fglmcts", seeds, rounds, inner_steps=1)
+    report.part("sweep apart, 1 step", one)
+    time_rounds(report, seeds, rounds, draws)
+    report.part("sweep apart, no graphs", lambda: with_graphs(options, NO_GRAPHS))
     return not report.failed
 
 

@@ -10,7 +10,7 @@ import pytest
 from jax import lax
 
 from feelgood.numerics import lanes
-from feelgood.numerics.chain_programs import THREADS, Chains, each_chain
+from feelgood.numerics.chain_programs import THREADS, Chains, each_chain, read_tiles, tile_numbers
 from feelgood.numerics.equations import needed_equations, used_arguments
 from feelgood.numerics.written_arrays import CannotWriteOut
 
@@ -108,6 +108,25 @@ def test_tiles_are_read_added_up_and_summed(start: int) -> None:
             np.testing.assert_allclose(one[..., c], expected, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("first", [0, 5, 1000])
+def test_the_tiles_of_a_turn_have_the_numbers_that_are_said(first: int) -> None:
+    """In a program as outside of one, where they are cut out of the array."""
+    stored, start = numbers(2, CHAINS, 2 * THREADS.stride), jnp.asarray(first)
+
+    def function(stored: Any, start: Any) -> Any:
+        chunk = read_tiles(stored, start, THREADS)
+        weights = jnp.cos(jnp.arange(1.0 * TILE)) * jnp.ones((*chunk.shape[:-1], 1))
+        return jnp.sum(chunk * weights, axis=-1)
+
+    got = each_chain(function, (stored, start), (Chains(1), Chains()), CHAINS, interpreted=True)
+    inside = int(np.clip(first, 0, THREADS.stride))
+    places = tile_numbers(jnp.asarray(inside), THREADS)
+    for c in range(CHAINS):
+        np.testing.assert_allclose(got[..., c], function(stored[:, c], start), atol=1e-4)
+        chunk = read_tiles(stored[:, c], start, THREADS).reshape(2, -1, TILE)
+        np.testing.assert_array_equal(chunk, stored[:, c][:, jnp.stack(places)])
+
+
 @pytest.mark.parametrize(
     ("function", "reason"),
     [
@@ -126,7 +145,7 @@ def test_tiles_are_read_added_up_and_summed(start: int) -> None:
 def test_what_cannot_be_written_out_is_refused(
     function: Callable[[Any, Any], Any], reason: str
 ) -> None:
-    arguments = numbers(2, 5 * TILE, CHAINS), numbers(4, CHAINS)
+    arguments = numbers(2, 20 * TILE, CHAINS), numbers(4, CHAINS)
     with pytest.raises(CannotWriteOut, match=reason):
         each_chain(function, arguments, (Chains(-1), Chains(-1)), CHAINS, interpreted=True)
 

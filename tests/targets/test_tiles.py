@@ -17,12 +17,15 @@ from proofs.targets import agent, flat, formula_of, learned, problem, quick_jit,
 from feelgood import Spec
 from feelgood.numerics import chain_programs
 from feelgood.numerics.chain_programs import THREADS
+from feelgood.targets.best_arms import add_at_first
 from feelgood.targets.evaluators.tiles import Tiles
 from feelgood.targets.history import Rows
+from feelgood.targets.room import SMALLEST_ROOM
 
-TILE = THREADS.tile
-#: A store whose last tile is moved back, to end with it.
-ROOM = 2 * TILE + 88
+#: Rounds of a turn.
+TURN = THREADS.stride
+#: A store whose last turn is moved back, to end with it.
+ROOM = 2 * TURN + 88
 
 FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "hard": ("fglmcts", {"b": 0.5}),
@@ -38,16 +41,30 @@ def evaluate(evaluator: Tiles, rows: Rows, theta: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("form", "rounds"), covering(itertools.product(FORMS, (1, TILE, TILE + 1, 2 * TILE, ROOM)))
+    ("form", "rounds"), covering(itertools.product(FORMS, (1, TURN, TURN + 1, 2 * TURN, ROOM)))
 )
 def test_tiles_have_the_value_and_the_gradient_of_the_formula(form: str, rounds: int) -> None:
     require(checks_of(form, rounds))
 
 
-@pytest.mark.parametrize("together", [2, 4])
-def test_tiles_of_one_turn_have_them_too(together: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chain_programs, "THREADS", THREADS._replace(together=together))
-    require(checks_of("hard", TILE + 1))
+@pytest.mark.parametrize("other", [{"together": 1}, {"tile": 32, "together": 3, "at_once": 2}])
+def test_tiles_of_another_spread_have_them_too(
+    other: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain_programs, "THREADS", THREADS._replace(**other))
+    require(checks_of("hard", TURN + 1))
+
+
+def test_the_smallest_store_has_room_for_a_turn() -> None:
+    assert TURN <= SMALLEST_ROOM
+
+
+def test_of_arms_with_the_same_score_the_first_one_wins() -> None:
+    """And what has no best score is not counted, whatever its scores are."""
+    scores = jnp.asarray([[1.0, 2.0, 0.0, jnp.nan], [1.0, 3.0, 0.0, 5.0], [0.5, 3.0, 0.0, 5.0]])
+    best, rows = jnp.asarray([1.0, 3.0, 0.0, jnp.nan]), jnp.ones((2, 4))
+    won = add_at_first(jnp.full((2, 3, 4), 7.0), rows, scores, best)[0] - 7.0
+    np.testing.assert_array_equal(won, [[1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]])
 
 
 def checks_of(form: str, rounds: int) -> list[levels.Check]:

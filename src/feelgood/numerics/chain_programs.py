@@ -8,6 +8,7 @@ It is made by Pallas, for Triton. JAX announces that it will drop Triton from Pa
 `Machine` is needed, or chains are played together again.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,11 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Float, Int, Shaped
 
 from feelgood.numerics.equations import every_equation, used_arguments
+from feelgood.numerics.machines import Machine
 from feelgood.numerics.written_arrays import Stored
-from feelgood.numerics.written_out import Machine, WriteOut
+from feelgood.numerics.written_out import WriteOut
 
 
 class Chains(NamedTuple):
@@ -33,15 +35,27 @@ class Chains(NamedTuple):
 
 
 class Threads(NamedTuple):
-    """How a program is spread: a tile's length, times 32 threads, tiles of a turn of the loop."""
+    """How a program is spread over threads."""
 
-    tile: int = 256
+    #: The length of a tile. No other axis of an array may be as long.
+    tile: int = 64
+    #: Times 32 threads.
     warps: int = 2
-    together: int = 1
+    #: Tiles of a turn of the loop: so many reads, times the numbers that a thread reads at once.
+    #: A store must have room for a turn.
+    together: int = 2
+    at_once: int = 4
+    #: The most numbers that stay in registers from step to step. More are read anew at every step.
+    kept: int = 128
+
+    @property
+    def stride(self) -> int:
+        """Rounds of a turn of the loop."""
+        return self.tile * self.together * self.at_once
 
 
-#: What suits a linear model with a few dozen parameters: 4 rounds of a tile per thread. A step then
-#: takes 12.8 µs where 2 rounds per thread take 21.2 (`bench/results/gpu-sweep.json`).
+#: What suits a linear model with a few dozen parameters. On an H200 a step of linear-20 takes
+#: 10.6 µs, with one tile of reads at a time 11.8 (`bench/results/gpu-sweep-spreads.json`).
 THREADS = Threads()
 
 
@@ -70,7 +84,7 @@ def each_chain(
     )(*alone)
     results, result_structure = jax.tree.flatten(shapes)
     used = [k for k, yes in enumerate(used_arguments(jaxpr)) if yes]
-    writer = WriteOut(THREADS.tile, Machine() if interpreted else Triton())
+    writer = WriteOut(THREADS.tile, Machine() if interpreted else Triton(), THREADS.kept)
 
     def program(*refs: Any) -> None:
         stored = dict(zip(used, refs, strict=False))
@@ -96,6 +110,28 @@ def each_chain(
     out = call(*(leaves[k].astype(_kept_as(leaves[k])) for k in used))
     typed = [x.astype(aval.dtype) for x, aval in zip(out, results, strict=True)]
     return jax.tree.unflatten(result_structure, typed)
+
+
+@functools.partial(jax.jit, static_argnums=2)
+def read_tiles(
+    store: Float[Array, "*lead room"], first: Int[Array, ""], threads: Threads
+) -> Float[Array, "*lead together at_once tile"]:
+    """A turn's tiles of a store, from its number `first` on; `tile_numbers` says what is where.
+
+    The function is known by its name, for an accelerator has a better way.
+    """
+    chunk = lax.dynamic_slice_in_dim(store, first, threads.stride, axis=-1)
+    shape = (*store.shape[:-1], threads.together, threads.tile, threads.at_once)
+    return jnp.swapaxes(chunk.reshape(shape), -1, -2)
+
+
+def tile_numbers(first: Int[Array, ""], threads: Threads) -> list[Int[Array, " tile"]]:
+    """The places in the store of what `read_tiles` reads, tile by tile."""
+    tile, at_once = threads.tile, threads.at_once
+    starts = range(0, threads.stride, tile * at_once)
+    return [
+        first + (start + k) + at_once * jnp.arange(tile) for start in starts for k in range(at_once)
+    ]
 
 
 def _of_one(leaf: Shaped[Array, "..."], place: Chains) -> jax.ShapeDtypeStruct:
@@ -147,6 +183,14 @@ class Triton(Machine):
         )
         return total
 
+    def apart(self, several: Float[Array, " tiles"], count: int) -> list[Float[Array, " tile"]]:
+        """By halves: what has an even place, and what has an odd one. Nothing moves."""
+        if count == 1:
+            return [several]
+        halves = lax.unstack(several.reshape(-1, 2), axis=1)
+        parts = [self.apart(half, count // 2) for half in halves]
+        return [part for pair in zip(*parts, strict=True) for part in pair]
+
     def sums(self, tiles: list[Float[Array, " tile"]]) -> list[Float[Array, ""]]:
         """All at once: threads wait for each other once, and not once per sum.
 
@@ -165,6 +209,40 @@ class Triton(Machine):
         place = lax.iota(jnp.int32, 2)
         out = [jnp.sum(jnp.where(place == k, pair, 0.0)) for pair in apart for k in range(2)]
         return out[: len(tiles)]
+
+    def add_at_first(
+        self,
+        sums: list[Float[Array, " tile"]],
+        rows: list[Float[Array, " tile"]],
+        scores: list[Float[Array, " tile"]],
+        best: list[Float[Array, " tile"]],
+    ) -> list[Float[Array, " tile"]]:
+        """Additions under a condition; the compiler would choose between a number and 0 for each.
+
+        The assembler finds the conditions that several of them share.
+        """
+        from jax.experimental.pallas import triton
+
+        arms = len(scores)
+
+        def added(place: int, arm: int) -> Float[Array, " tile"]:
+            # `ne` and `eq` are both false where one of the two is not a number.
+            tests = ["ne"] * arm + ["eq"] * (arm < arms - 1)
+            lines = [
+                f"setp.{test}{'.and' * (k > 0)}.f32 yes, ${k + 4}, $3{', yes' * (k > 0)};"
+                for k, test in enumerate(tests)
+            ]
+            program = f"{' '.join(lines)} mov.f32 $0, $1; @yes add.rn.f32 $0, $1, $2;"
+            [total] = triton.elementwise_inline_asm(
+                f"{{ .reg .pred yes; {program} }}",
+                args=[sums[place], rows[place // arms], *best, *scores[: len(tests)]],
+                constraints=",".join(["=&f", *"f" * (3 + len(tests))]),
+                pack=1,
+                result_shape_dtypes=[jax.ShapeDtypeStruct(best[0].shape, best[0].dtype)],
+            )
+            return total
+
+        return [added(place, place % arms) for place in range(len(sums))]
 
     def forget(self) -> None:
         """The compiler reads nothing earlier than a barrier that comes before it."""

@@ -26,6 +26,7 @@ from jax import lax
 from jax.extend.core import Literal
 
 from feelgood.numerics.equations import LOOPS, every_equation, needed_equations
+from feelgood.numerics.machines import Machine
 from feelgood.numerics.written_arrays import (
     CannotWriteOut,
     Kept,
@@ -58,26 +59,14 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
 _FLAG = jax.ShapeDtypeStruct((), jnp.bool_)
 
 
-class Machine:
-    """The operations that a device may have a better way for; here those that every device has."""
-
-    def multiply_add(self, a: Any, b: Any, c: Any) -> Any:
-        """ab + c of three tiles."""
-        return a * b + c
-
-    def sums(self, tiles: list[Any]) -> list[Any]:
-        """The sum of each tile."""
-        return [jnp.sum(tile) for tile in tiles]
-
-    def forget(self) -> None:
-        """What was read from memory before is read again, and not kept all the while."""
-
-
 class WriteOut:
-    """Evaluates traced functions on single numbers; `tile` is the length of a tile."""
+    """Evaluates traced functions on single numbers; `tile` is the length of a tile.
 
-    def __init__(self, tile: int, machine: Machine) -> None:
-        self.tile, self.machine = tile, machine
+    Loops that have another loop in them read up to `kept` numbers of memory once and for all.
+    """
+
+    def __init__(self, tile: int, machine: Machine, kept: int) -> None:
+        self.tile, self.machine, self.kept = tile, machine, kept
 
     def evaluate(self, jaxpr: Any, values: Sequence[Kept]) -> list[Kept]:
         """The function of these values; what its results do not need is left out."""
@@ -134,7 +123,8 @@ class WriteOut:
             return [self._elementwise(equation, inputs)]
         if name in REDUCTIONS:
             return [self._reduction(equation, self._entries(inputs[0]))]
-        rule = getattr(self, f"write_{name}", None)
+        called = parameters.get("name", "") if name in ("jit", "pjit") else ""
+        rule = getattr(self, f"write_{name}", getattr(self, f"call_{called}", None))
         if rule is not None:
             return rule(equation, *inputs)
         inner = parameters.get("call_jaxpr", parameters.get("jaxpr"))
@@ -291,6 +281,33 @@ class WriteOut:
             items.append(x.ref[(*at, *tile)])
         return [Written(lead, items)]
 
+    # ---- functions that a device has a better way for --------------------------------------------
+
+    def call_read_tiles(self, equation: Any, x: Kept, start: Kept) -> list[Kept]:
+        """See `numerics.chain_programs`."""
+        from jax.experimental import pallas
+
+        *lead, together, at_once, _ = equation.outvars[0].aval.shape
+        if not isinstance(x, Stored):
+            raise CannotWriteOut("tiles of what is not in memory")
+        size = at_once * self.tile
+        [item] = self._entries(start).items
+        first = jnp.clip(number_of(item, jnp.int32), 0, x.shape[-1] - together * size)
+        items = []
+        for *at, k in np.ndindex(*lead, together):
+            several = x.ref[(*at, pallas.ds(first + k * size, size))]
+            items += self.machine.apart(several, at_once)
+        return [Written((*lead, together, at_once), items)]
+
+    def call_add_at_first(self, equation: Any, *inputs: Kept) -> list[Kept]:
+        """See `targets.best_arms`."""
+        out = equation.outvars[0].aval.shape
+        if not self._tiled(out):
+            return self.evaluate(equation.params["jaxpr"], inputs)
+        avals = [atom.aval for atom in equation.invars]
+        numbers = [self.numbers(x, aval) for x, aval in zip(inputs, avals, strict=True)]
+        return [Written(self._lead(out), self.machine.add_at_first(*numbers))]
+
     # ---- loops and branches -----------------------------------------------------------------
 
     def write_while(self, equation: Any, *inputs: Kept) -> list[Kept]:
@@ -334,14 +351,28 @@ class WriteOut:
     ) -> Callable[[list[Any]], list[Any]]:
         """One turn of a loop."""
         nested = any(equation.primitive.name in LOOPS for equation in every_equation(jaxpr))
+        forgets = nested and self._numbers_read(jaxpr, constants) > self.kept
 
         def body(flat: list[Any]) -> list[Any]:
-            if nested:  # the inner loop needs the registers
+            if forgets:  # the inner loop needs the registers
                 self.machine.forget()
             values = [*constants, *self._together(flat, avals)]
             return self._flat(self.evaluate(jaxpr, values), avals)
 
         return body
+
+    def _numbers_read(self, jaxpr: Any, constants: Sequence[Kept]) -> int:
+        """How many numbers of memory a function reads one by one."""
+        inner = getattr(jaxpr, "jaxpr", jaxpr)
+        read = {
+            atom
+            for equation in needed_equations(inner)
+            if equation.primitive.name not in LOOPS | {"dynamic_slice"}
+            for atom in equation.invars
+            if not isinstance(atom, Literal)
+        }
+        stored = zip(inner.invars, constants, strict=False)
+        return sum(math.prod(x.shape) for var, x in stored if var in read and isinstance(x, Stored))
 
     def _flat(self, values: Sequence[Kept], avals: Sequence[Any]) -> list[Any]:
         """The numbers of all values."""

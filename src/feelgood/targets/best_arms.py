@@ -1,5 +1,6 @@
 """The best arm of every stored context: its score, which it is, and the sum of a bonus over it."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
@@ -38,15 +39,23 @@ def best_arm(
     return best, jnp.stack(hits).astype(jnp.float32)
 
 
-def at_first(
-    scores: Float[Array, "arms *any"], best: Float[Array, "*any"], weights: Float[Array, "*any"]
-) -> Float[Array, "arms *any"]:
-    """The weights at the first arm with the largest score, and 0 at the others; written out."""
-    out, left = [], weights
-    for arm in scores[:-1]:
-        out.append(jnp.where(arm == best, left, 0.0))
-        left = jnp.where(arm == best, 0.0, left)
-    return jnp.stack([*out, left])
+@jax.jit
+def add_at_first(
+    sums: Float[Array, "dim arms *any"],
+    rows: Float[Array, "dim *any"],
+    scores: Float[Array, "arms *any"],
+    best: Float[Array, "*any"],
+) -> Float[Array, "dim arms *any"]:
+    """The sums with `rows` added to that of the first arm with the largest score.
+
+    Where `best` is not a number nothing is added. The function is known by its name, for an
+    accelerator has a better way.
+    """
+    out, left = [], ~jnp.isnan(best)
+    for arm, score in enumerate(scores[:-1]):
+        out.append(sums[:, arm] + jnp.where(left & (score == best), rows, 0.0))
+        left = left & (score != best)
+    return jnp.stack([*out, sums[:, -1] + jnp.where(left, rows, 0.0)], axis=1)
 
 
 def first_arm(scores: Float[Array, "arms *any"], best: Float[Array, "*any"]) -> Int[Array, "*any"]:

@@ -22,7 +22,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from feelgood.core.notices import print_notice_once
 from feelgood.core.spec import Likelihood, Number, Spec
-from feelgood.numerics import lanes
+from feelgood.numerics import chain_programs, lanes
 from feelgood.numerics.chain_programs import Chains, each_chain
 from feelgood.numerics.written_arrays import CannotWriteOut
 from feelgood.targets import arm_jumps, strips
@@ -36,8 +36,6 @@ from feelgood.targets.target import Evaluation, Force, Target
 
 #: When Hamiltonian trajectories feel the bonus' true force; see `follow_surrogate`.
 TRUE_FORCE_ROUNDS, TRUE_FORCE_EVERY = 100, 4
-#: Up to so many parameters a chain has a program of its own: each thread keeps all in registers.
-FEW_PARAMETERS = 64
 
 
 class Energy(eqx.Module):
@@ -66,11 +64,15 @@ class Energy(eqx.Module):
 
     @property
     def apart(self) -> bool:
-        """Whether each chain can have a program of its own, and the layout asks for it."""
+        """Whether each chain can have a program of its own, and the layout asks for it.
+
+        Each thread keeps all parameters in registers, and what is as long as a tile is taken for
+        one. With as many parameters (64) or more, chains are stepped together, and nothing is said.
+        """
         spec = self.spec
         if spec.layout.steps == "together" or not spec.lanes or not self.quadratic:
             return False
-        few = spec.parameters <= FEW_PARAMETERS
+        few = spec.parameters < chain_programs.THREADS.tile
         return few and (self.bonus is None or self.bonus.alone() is not None)
 
     @property
