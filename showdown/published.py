@@ -111,16 +111,16 @@ def _equal(tally: Mapping[PublishedVerdict, int]) -> int:
 def _opening(told: Agreement) -> str:
     """How many numbers there are, how many have a verdict, and how many are settled."""
     every, settled = told.all_verdicts, sum(told.holm[v] for v in _SETTLED)
-    rows = [
-        ["published", told.published],
-        ["with a verdict", told.published - every[_V.NOT_RUN]],
-        [_V.NOT_RUN.value, every[_V.NOT_RUN]],
-        [_V.CANNOT.value, every[_V.CANNOT]],
-        ["published, each number once", told.unique],
-        ["settled after Holm's correction", settled],
-        ["not settled after it", told.unique - settled],
-    ]
-    return grid(("numbers", "how many"), [[what, str(n)] for what, n in rows])
+    numbers = {
+        "published": told.published,
+        "with a verdict": told.published - every[_V.NOT_RUN],
+        _V.NOT_RUN.value: every[_V.NOT_RUN],
+        _V.CANNOT.value: every[_V.CANNOT],
+        "published, each number once": told.unique,
+        "settled after Holm's correction": settled,
+        "not settled after it": told.unique - settled,
+    }
+    return grid(("numbers", "how many"), [[what, str(n)] for what, n in numbers.items()])
 
 
 def _corrected(told: Agreement) -> str:
