@@ -334,6 +334,7 @@ def told(runs: list[AgentResult], **parts: Any) -> str:
     ("made", "incumbent", "wider"),
     [
         ({"soft": 17}, "supported", "not supported"),
+        ({"soft": 3}, "open", "not supported"),
         ({"soft": 90}, "contradicted", "not supported"),
         ({}, "not supported", "not supported"),
         ({"filtered": 60, "longest": 1}, "not supported", "supported"),
@@ -354,12 +355,19 @@ def test_what_the_bonus_does_and_what_frees() -> None:
     said = "of 6 settings 6 *bind* (more seeds are stuck) and 0 *free* (fewer are)."
     assert f"The bonus, beside none: {said}" in text
     assert "What frees seeds: a smoothed maximum (8 settings)." in text
-    assert "nearly the mean" not in text
+    assert "another bonus" not in text
+    assert "Out of the box 0 of 100 are, and 0 with a bonus." in text
     text = told(networks(soft=3))
-    assert "100 is nearly the mean over the arms. It leaves 3 % stuck, below the 17 %" in text
+    beside = "Beside no bonus it frees seeds in 8 of 8 settings and binds some in 0."
+    assert f"{beside} So it also lifts the other arms, and is another bonus." in text
+    assert "| 0.5 | 100 | 3 % [1, 8] | 150.2 (60.5) | **47 / 0** | **14 / 0** |" in text
+    assert "8 of 8 beat the best fixed arm." in text
     assert "| λ = 0.5, temperature × 100 | 50 % [40, 60] |" in text
     assert "λ = 1/√s, out of the box" in text
     assert "What frees seeds: nothing that was tried" in told(networks())
+    text = told(networks(soft=90))
+    assert "| 0.5 | 100 | 90 % [83, 94] | 2,751† (3,050) | **0 / 40** | **0 / 73** |" in text
+    assert "0 of 8 beat the best fixed arm." in text
     assert "Long steps also move farther, and no filter" in told(networks(longest=1))
     assert "farther" not in told(networks(longest=1, filtered=60)) + told(networks())
     assert len(re.findall(r"\S*\w\S*", text)) <= 900
@@ -381,7 +389,8 @@ def test_a_filter_at_long_steps_says_whether_their_width_frees(filtered: int, sa
     assert "longer steps (" in text
     assert "no filter was run" not in text
     assert "| Metropolis filter, step × 40, whole history |" in text
-    assert "| step × 4, whole history |" in text and "step × 40, beside the shortest step" in text
+    assert "| step × 4, whole history |" in text
+    assert "The longest step, beside the shortest, frees 12 and binds 0." in text
     assert len(re.findall(r"\S*\w\S*", text)) <= 900
     assert [s for s in sentences(text) if len(s.split()) >= 30] == []
 
@@ -392,7 +401,7 @@ def test_parts_of_the_study_are_judged_as_far_as_they_go() -> None:
     assert "Not run yet: 900 of the 900" in text and "conjecture" not in text.split("\n\n", 2)[2]
     for end in range(1, len(networks())):
         some = told(networks(soft=17, filtered=60, longest=1)[:end], asked=asked)
-        assert ("All settings" in some) == (end > 1)
+        assert ("All settings" in some) == (end > 2)
     assert "incumbent**: not run." in told(networks()[:10])
     assert "wider law**: not run." in told(networks()[:9])
     without_yardstick = book_of("question-stuck", networks())
@@ -402,7 +411,7 @@ def test_parts_of_the_study_are_judged_as_far_as_they_go() -> None:
 def test_chains_that_diverged_are_counted_apart() -> None:
     runs = networks()
     runs[-1].final_regret[:13] = runs[-1].simple_regret[:13] = math.nan
-    assert "| 13 % [8, 21] | 60.6 (60.6), 13 diverged | 0 / 13 |" in told(runs)
+    assert "| 13 % [8, 21] | 60.6 (60.6), 13 diverged | **0 / 13** |" in told(runs)
 
 
 def test_runs_of_a_plug_in_that_is_not_loaded_are_read_as_they_are() -> None:
