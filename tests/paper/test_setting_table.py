@@ -46,11 +46,30 @@ def test_whatever_has_no_source_has_a_reason() -> None:
         assert (sourced and not unused) or row.reason, row
 
 
+def test_text_and_code_differ_only_where_both_state_it() -> None:
+    """Where the code is silent, `released` has something else for a reason of its own."""
+    found = [row for row in shown_rows() if row.reason == "text and code differ"]
+    assert len(found) > 10
+    for row in found:
+        assert row.stated.text and row.stated.code, row
+        assert not same(row.stated.text, row.stated.code), row
+    for agent, word in (("plmcts", "fits η = 10"), ("sfglmcts", "fits 5 arms")):
+        assert word in the_row("logistic", agent, "eta").reason
+
+
 def test_every_reason_and_every_statement_is_used() -> None:
-    used = {row.why for row in shown_rows() if row.differs}
+    used = {row.reason for row in shown_rows()}
     assert {choice["why"] for choice in setting_table._choices()} - used == set()
     known = {(row.family, row.agent) for row in shown_rows()}
     assert {key[:2] for key in stated()} - known == set()
+
+
+def test_presets_that_no_source_states_are_shown() -> None:
+    lines = setting_table.page().split("## Presets of ours")[1].splitlines()
+    found = [line.strip("| ").split(" | ") for line in lines if line.startswith("| `")]
+    assert {preset for preset, *_ in found} == {"`constant-bonus`", "`beta-1`"}
+    assert ["`beta-1`", "`malats`", "beta 1, eta 1, rho 0.01, early 1, step 0.4"] in found
+    assert all("lam 0.1" in own for preset, _, own in found if "constant" in preset)
 
 
 @pytest.mark.parametrize(
@@ -73,6 +92,7 @@ def test_every_reason_and_every_statement_is_used() -> None:
         ("magic", "neural-eps-greedy", "epsilon", ("0.1", "0.05", "994", "")),
         ("logistic", "malats", "eta", ("1", "1", "927", "")),
         ("wheel", "fglmcts", "lam", ("0.01", NONE, "1336", "")),
+        ("covertype", "neural-ucb", "likelihood", ("bernoulli", "squared", "978", "helper.py:327")),
     ],
 )
 def test_some_settings(family: str, agent: str, setting: str, want: tuple[str, ...]) -> None:

@@ -79,10 +79,10 @@ class SettingRow:
     @property
     def reason(self) -> str:
         """Why it differs, or that the two sources do; empty where everything is one."""
-        if self.differs:
+        apart = NONE not in (self.paper, self.released) and not same(self.paper, self.released)
+        if self.differs or (apart and not self.stated.code):
             return self.why
-        both = NONE not in (self.paper, self.released)
-        return "" if same(self.paper, self.released) or not both else "text and code differ"
+        return "text and code differ" if apart else ""
 
 
 def same(ours: str, theirs: str) -> bool:
@@ -205,7 +205,31 @@ def page() -> str:
     for family in FAMILIES:
         own = [row for row in setting_rows(family) if row.setting not in _OURS]
         parts += [f"\n## {family}\n", _grid(own)]
-    return "\n".join(parts)
+    return "\n".join([*parts, _OURS_ALONE, *_own_presets()])
+
+
+_OURS_ALONE = """
+## Presets of ours
+
+`constant-bonus` and `beta-1` go with no table of the paper, so that no source states them. They
+have this on linear-20, and the same elsewhere, but for one setting. Where rewards are 0 or 1 the
+bonus of `beta-1` is on the score. Agents of the paper that are not named have their defaults.
+
+| preset | agents | settings |
+|---|---|---|"""
+
+
+def _own_presets() -> Iterator[str]:
+    """One line per preset for all agents of the paper that have the same in it."""
+    agents = dict.fromkeys(to_row(number).agent for number in all_published())
+    for preset in ("constant-bonus", "beta-1"):
+        groups: dict[str, list[str]] = {}
+        for agent in agents:
+            found = preset_settings(preset, agent, *FAMILIES["linear"])
+            own = {k: v for k, v in found.items() if k in AGENTS[agent].settings}
+            words = ", ".join(f"{name} {_word(value)}" for name, value in own.items())
+            groups.setdefault(words, []).append(f"`{agent}`")
+        yield from (f"| `{preset}` | {', '.join(v)} | {k} |" for k, v in groups.items() if k)
 
 
 def _grid(found: Sequence[SettingRow]) -> str:
