@@ -10,7 +10,6 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.paper.published_numbers import Published, all_published
 from feelgood.paper.published_rows import RELEASED, PublishedRow, missing, to_row
-from feelgood.paper.reasons import holds
 from feelgood.paper.reproducing import NOT_YET
 from feelgood.report.published_comparisons import (
     PublishedComparison,
@@ -25,21 +24,8 @@ from showdown.shelf import Shelf
 
 #: Level of the corrected tests: that any is false (Holm), or the share of false ones.
 CORRECTED_LEVEL = 0.05
-#: Choices that the paper leaves open and that were made so that its numbers come out.
-FITTED: tuple[Mapping[str, Any], ...] = (
-    {
-        "what": "the temperatures",
-        "testbed": "linear-* logistic-*",
-        "agent": "*lmcts *malats",
-    },
-    {"what": "5 arms × 8 dimensions of linear-40", "testbed": "linear-40"},
-    {"what": "the 20 warm-up steps of MALA", "testbed": "linear-* logistic-*", "agent": "*malats"},
-    {
-        "what": "5 arms of the main logistic column",
-        "testbed": "logistic-20",
-        "table": "main other",
-    },
-)
+#: The environment of logistic numbers that the released code explains.
+ENVIRONMENT = "contexts of length 1 beside an unscaled θ* of logistic bandits (`scaling = arms`)"
 FAMILIES = ("linear", "logistic", "wheel")
 #: Where fewer seeds are all that there can be; the pages say so.
 FEW_ALLOWED = ("cifar10",)
@@ -47,6 +33,23 @@ _V = PublishedVerdict
 #: Agents with a network whose bonus the released code never switches on.
 NO_BONUS = ("neural-fglmcts", "neural-sfglmcts")
 
+
+def _of_linear_models(row: PublishedRow, agents: tuple[str, ...]) -> bool:
+    name = row.published
+    return name.testbed.startswith(("linear-", "logistic-")) and name.agent.endswith(agents)
+
+
+#: Choices that the paper leaves open and that were made so that its numbers come out, with the
+#: rows of which they are part.
+FITTED: Mapping[str, Callable[[PublishedRow], bool]] = {
+    "the temperatures": lambda row: _of_linear_models(row, ("lmcts", "malats")),
+    "5 arms × 8 dimensions of linear-40": lambda row: row.published.testbed == "linear-40",
+    "the 20 warm-up steps of MALA": lambda row: _of_linear_models(row, ("malats",)),
+    ENVIRONMENT: lambda row: row.testbed.startswith("released-logistic-"),
+    "5 arms, η and the step of the main logistic column there": lambda row: (
+        row.testbed_settings.get("arms") == 5
+    ),
+}
 
 # Verdicts ------------------------------------------------------------------------------------
 
@@ -137,9 +140,10 @@ class Agreement:
     holm: Mapping[PublishedVerdict, int]
     bh: Mapping[PublishedVerdict, int]
     #: Unique ones that agree or are explained and rest on a choice that was fitted to the tables:
-    #: all, and those that Holm's correction keeps.
+    #: all, those that Holm's correction keeps, and those of each choice.
     fitted: int
     fitted_holm: int
+    by_choice: Mapping[str, int]
     #: Of those that differ after Holm's correction, the wheel's.
     wheel_holm: int
 
@@ -161,8 +165,9 @@ def counts(shelf: Shelf) -> Agreement:
         tests=len(all_tests),
         holm=counted(kept[holm]),
         bh=counted(kept[benjamini_hochberg]),
-        fitted=sum(map(rests_on_fit, once)),
-        fitted_holm=sum(map(rests_on_fit, kept[holm])),
+        fitted=sum(map(bool, map(fitted_choices, once))),
+        fitted_holm=sum(map(bool, map(fitted_choices, kept[holm]))),
+        by_choice={one: sum(one in fitted_choices(c) for c in once) for one in FITTED},
         wheel_holm=sum(family(c) == "wheel" and c.verdict is _V.DIFFERS for c in kept[holm]),
     )
 
@@ -195,10 +200,11 @@ def tests_of(c: PublishedComparison) -> list[PublishedComparison]:
     return [r for r in readings if r.test is not None and r.rounds == r.row.rounds and not r.few]
 
 
-def rests_on_fit(c: PublishedComparison) -> bool:
-    """Whether it agrees or is explained and rests on a choice that was fitted to the tables."""
-    equal = c.verdict in (_V.AGREES, _V.EXPLAINED)
-    return equal and any(holds(one, c.row.published) for one in FITTED)
+def fitted_choices(c: PublishedComparison) -> list[str]:
+    """The choices, fitted to the tables, on which a number that agrees or is explained rests."""
+    if c.verdict not in (_V.AGREES, _V.EXPLAINED):
+        return []
+    return [one for one, part_of in FITTED.items() if part_of(deciding(c).row)]
 
 
 def deciding(c: PublishedComparison) -> PublishedComparison:

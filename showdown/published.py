@@ -1,6 +1,8 @@
 """Ours beside the published numbers: the page of agreement, its sentences and its table."""
 
 import collections
+import csv
+import io
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -9,7 +11,7 @@ from feelgood.core.lookup import preset_settings
 from feelgood.core.numbers import mean_std_count
 from feelgood.core.spec import Spec
 from feelgood.paper.published_numbers import all_published
-from feelgood.paper.published_rows import RELEASED, TITLES, to_row
+from feelgood.paper.published_rows import RELEASED, to_row
 from feelgood.report.published_comparisons import (
     MARGIN,
     MARGIN_LEVEL,
@@ -25,8 +27,8 @@ from showdown.book import Book, grid, items, section
 from showdown.effects import FEWEST_SEEDS
 from showdown.judging import (
     CORRECTED_LEVEL,
+    ENVIRONMENT,
     FAMILIES,
-    FITTED,
     NO_BONUS,
     Agreement,
     at_no_bonus,
@@ -36,6 +38,7 @@ from showdown.judging import (
     deciding,
     enough,
     family,
+    fitted_choices,
     unique,
 )
 from showdown.shelf import Shelf
@@ -90,44 +93,91 @@ def finding(told: Agreement) -> str:
         f"After Holm's correction for {told.tests} tests, of {told.unique} published numbers "
         f"{_listed(told.holm, _SETTLED, more)}. {wheel}Without correction "
         f"{_listed(told.verdicts, used)}. {told.fitted_holm} of the {_equal(told.holm)} and "
-        f"{told.fitted} of the {_equal(told.verdicts)} that agree or are explained rest on a "
-        "choice fitted to the tables."
+        f"{told.fitted} of the {_equal(told.verdicts)} that agree or are explained rest on "
+        f"choices fitted to the tables{_tried(told)}."
     )
+
+
+def _tried(told: Agreement) -> str:
+    """How many explained numbers stand in an environment that no source states."""
+    own = told.by_choice[ENVIRONMENT]
+    return f", {own} on a logistic environment found by trying" if own else ""
 
 
 def _equal(tally: Mapping[PublishedVerdict, int]) -> int:
     return tally[_V.AGREES] + tally[_V.EXPLAINED]
 
 
-def _headline(told: Agreement) -> str:
-    """The counts without repeated publications, and how many of all have a verdict."""
-    waiting = told.all_verdicts[_V.NOT_RUN]
-    rest = f"; {waiting} have not been run" if waiting else ""
-    return (
-        f"{finding(told)} With repeated publications the paper has {told.published} numbers. "
-        f"{told.published - waiting} of {told.published} have a verdict{rest}."
-    )
+def _opening(told: Agreement) -> str:
+    """How many numbers there are, how many have a verdict, and how many are settled."""
+    every, settled = told.all_verdicts, sum(told.holm[v] for v in _SETTLED)
+    numbers = {
+        "published": told.published,
+        "with a verdict": told.published - every[_V.NOT_RUN],
+        _V.NOT_RUN.value: every[_V.NOT_RUN],
+        _V.CANNOT.value: every[_V.CANNOT],
+        "published, each number once": told.unique,
+        "settled after Holm's correction": settled,
+        "not settled after it": told.unique - settled,
+    }
+    return grid(("numbers", "how many"), [[what, str(n)] for what, n in numbers.items()])
 
 
 def _corrected(told: Agreement) -> str:
     return (
         f"{told.tested} of the {told.unique} were tested, {told.twice} of them as the text and as "
         f"the released code have it: {told.tests} tests. Both are counted, for both are chances "
-        f"to be equal. {told.verdicts[_V.DIFFERS]} differ by raw tests at level {ROW_LEVEL:g}; "
-        f"{told.holm[_V.DIFFERS]} after Holm's correction and {told.bh[_V.DIFFERS]} after "
-        f"Benjamini and Hochberg's, at level {CORRECTED_LEVEL:g}. {_equal(told.verdicts)} agree or "
-        f"are explained by raw tests at level {MARGIN_LEVEL:g}; {_equal(told.holm)} and "
-        f"{_equal(told.bh)} after these corrections. Numbers with fewer than {FEWEST_SEEDS} seeds "
-        "of ours are not tested."
+        f"to be equal. Raw tests of a difference are made at level {ROW_LEVEL:g}, all others at "
+        f"level {CORRECTED_LEVEL:g}. After Benjamini and Hochberg's correction "
+        f"{told.bh[_V.DIFFERS]} differ and {_equal(told.bh)} agree or are explained. Numbers with "
+        f"fewer than {FEWEST_SEEDS} seeds of ours are not tested."
     )
 
 
 def _fitted(told: Agreement) -> str:
-    named = items([f"{one['what']};" for one in FITTED])[:-1] + "."
+    named = items([f"{one}: {n};" for one, n in told.by_choice.items()])[:-1] + "."
     return (
-        "The paper leaves settings open. These were chosen so that its numbers come out:\n\n"
-        f"{named}"
+        "The paper leaves settings open. These were chosen so that its numbers come out. So many "
+        f"of the {_equal(told.verdicts)} rest on each, and some on several:\n\n{named}\n\n"
+        "The released file scales all contexts of a round together instead (`scaling = matrix`). "
+        "The column `fitted` of agreement.csv names the choices for each number."
     )
+
+
+def _differing(found: Sequence[PublishedComparison]) -> str:
+    """What the released code says of the numbers that differ without correction."""
+    own = [c for c in found if c.verdict is _V.DIFFERS]
+    tally = collections.Counter(map(_beside_code, own))
+    rows = [[why, str(tally[why])] for why in _BESIDE_CODE if tally[why]]
+    if not own:
+        return _NONE
+    columns = ("what is known of those that differ without correction", "numbers")
+    return grid(columns, [*rows, ["all", str(len(own))]])
+
+
+#: What is known of a number that differs, beside the released code.
+_BESIDE_CODE = (
+    "the wheel's: no right agent can have them",
+    "the released code's run is not told apart from them",
+    "the released code's run has too few seeds",
+    "the released code's run differs, too",
+    "the released code has not been run",
+    "the released code cannot be run",
+)
+
+
+def _beside_code(c: PublishedComparison) -> str:
+    wheel, apart, few, differs, not_run, cannot = _BESIDE_CODE
+    code = c.released
+    if family(c) == "wheel":
+        return wheel
+    if code is None or code.verdict is _V.NOT_RUN:
+        return not_run
+    if code.verdict is _V.CANNOT:
+        return cannot
+    if code.verdict is _V.DIFFERS:
+        return differs
+    return few if code.few else apart
 
 
 def _unsure(found: Sequence[PublishedComparison]) -> str:
@@ -170,29 +220,26 @@ def agreement(book: Book) -> str:
     found = comparisons(book.shelf)
     once, told = unique(found), counts(book.shelf)
     by_family = {f: [c for c in once if family(c) == f] for f in (*FAMILIES, "data sets")}
-    by_table = {f"`{t}`": [c for c in found if c.row.published.table == t] for t in TITLES}
     parts = [
         "# Agreement with the paper",
-        f"{_headline(told)} A number *agrees* where both means are equal within "
+        finding(told),
+        _opening(told),
+        "A number *agrees* where both means are equal within "
         f"±{100 * MARGIN:g} %, by two one-sided tests at level {MARGIN_LEVEL:g}. It is *explained* "
         "where that holds for [the released code](../released.md) instead of the paper's text. "
         "[How to read the verdicts](../verdicts.md) has the rest. No number is left out because "
         "of how it came out. [agreement.csv](agreement.csv) has the evidence for each.",
-        _tally("family", by_family),
+        _tally("family", {**by_family, "each number once": once, "all": found}),
         section("Corrected for the number of tests", _corrected(told)),
         section("Choices that were fitted to the tables", _fitted(told)),
         section("What the released code explains", items(_explained(once))),
+        _section_of("The numbers that differ", _differing(once)),
         _section_of("The wheel", _wheel(once)),
         _section_of("Networks whose bonus was never on", no_bonus_said(book.shelf)),
         section("The λ tables of the logistic bandits", in_their_environment(book.shelf)),
         section("What is too uncertain", _unsure(once)),
         _section_of("Different for no known reason", unexplained(once)),
         section("What waits", _waiting(once)),
-        section(
-            "Table by table",
-            "Repeated numbers count in each table.",
-            _tally("table", {**by_table, "all": found}),
-        ),
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 
@@ -209,10 +256,9 @@ def _wheel(found: Sequence[PublishedComparison]) -> str:
         return _NONE
     fits = sum(c.released is not None and c.released.verdict is _V.AGREES for c in own)
     return (
-        f"{counted(own)[_V.DIFFERS]} of {len(own)} numbers differ, and no right agent can have "
-        "them. One outer arm for ever, in a world with rewards (0.15, 0.1, 1), has "
-        f"{fits} of them within {100 * MARGIN:g} %. It is no agent of the released code, and the "
-        "released wheel did not make this table. So nothing is explained by it."
+        "One outer arm for ever, in a world with rewards (0.15, 0.1, 1), has "
+        f"{fits} of {len(own)} numbers within {100 * MARGIN:g} %. It is no agent of the released "
+        "code, and the released wheel did not make this table. So nothing is explained by it."
     )
 
 
@@ -278,7 +324,10 @@ def in_their_environment(shelf: Shelf) -> str:
     own = [c for c in comparisons(shelf) if c.row.published.table.startswith("lambda-logistic")]
     run = [c.released for c in own if c.released is not None and c.released.test is not None]
     there, few = [c for c in run if not c.few], [c for c in run if c.few]
-    said = ["They belong to an environment whose θ* is not scaled."]
+    said = [
+        "They go with contexts of length 1, as in the text, and an unscaled θ*, as in the code. "
+        "This pair was found by trying."
+    ]
     if there:
         tally = counted(there)
         said.append(
@@ -301,18 +350,23 @@ def _without_bonus_said(shelf: Shelf) -> str:
     if not found:
         return ""
     tally = counted(found)
-    worst = max(found, key=_gap)
     return (
         "At λ = 0.01 the bonus moves scores by 0.0005: agents without one tell what to expect. Of "
         f"these {len(found)} numbers {tally[_V.EXPLAINED]} equal the released code without a "
-        f"bonus, {tally[_V.UNCERTAIN]} are too uncertain, {tally[_V.DIFFERS]} differ, most of all "
-        f"{_beside(worst)}."
+        f"bonus, {tally[_V.UNCERTAIN]} are too uncertain and {tally[_V.DIFFERS]} differ."
     )
 
 
 def agreement_csv(book: Book) -> str:
-    """Every published number with its verdict and evidence."""
-    return to_csv(comparisons(book.shelf), "Agreement")
+    """Every published number with its verdict and evidence, and the fitted choices in it."""
+    found = comparisons(book.shelf)
+    choices = ["fitted", *("; ".join(fitted_choices(c)) for c in found)]
+    rows = csv.reader(io.StringIO(to_csv(found, "Agreement")))
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(
+        [*row, own] for row, own in zip(rows, choices, strict=True)
+    )
+    return out.getvalue()
 
 
 def _explained(found: Sequence[PublishedComparison]) -> list[str]:
@@ -323,9 +377,7 @@ def _explained(found: Sequence[PublishedComparison]) -> list[str]:
         if not own:
             continue
         told = max(own, key=_gap)
-        said = told.released.row.remark if told.released is not None else None
-        note = f" Note: {said}." if said else ""
-        lines.append(f"{name}: {len(own)}. For example: {_beside(told)}; {told.reason}.{note}")
+        lines.append(f"{name}: {len(own)}. For example: {_beside(told)}; {told.reason}.")
     return lines or ["Nothing yet."]
 
 
@@ -374,7 +426,6 @@ def _waiting(found: Sequence[PublishedComparison]) -> str:
     if code:
         named = ", ".join(f"{name} {n}" for name, n in code.items())
         lines.append(
-            "Not settled, because the released code has not been run. Most of it needs a GPU: "
-            f"{named}."
+            f"Not settled, because the released code has not been run: {named}. Most needs a GPU."
         )
     return items(lines) or "Nothing."

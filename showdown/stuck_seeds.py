@@ -9,11 +9,23 @@ from feelgood.engine.results import AgentResult
 from feelgood.stats.holm import holm
 from feelgood.stats.intervals import Estimate
 from feelgood.stats.shares import stuck_share
+from showdown import yardsticks
+from showdown.book import Book
 from showdown.effects import FEWEST_SEEDS
 from showdown.families import ALPHA
 
 #: From which regret over the last rounds on a seed of this run is stuck; None: not known.
 Bar = Callable[[AgentResult], float | None]
+
+
+def bar_of(book: Book) -> Bar:
+    """Halfway from a told learner to chance, by the yardsticks: the one definition of all pages."""
+
+    def bar(run: AgentResult) -> float | None:
+        own = book.yardsticks.get(yardsticks.key_of(run))
+        return None if own is None else own.stuck_from
+
+    return bar
 
 
 def share_of(run: AgentResult, bar: Bar) -> Estimate | None:
@@ -44,8 +56,15 @@ class Beside:
     freed: int
     bound: int
     seeds: int
+    #: How many are stuck in `base`.
+    before: int
     p: float
     holm: float = 1.0
+
+    @property
+    def after(self) -> int:
+        """How many are stuck in `changed`."""
+        return self.before - self.freed + self.bound
 
     @property
     def judged(self) -> bool:
@@ -80,7 +99,8 @@ def beside(
     common = sorted(one.keys() & other.keys())
     freed = sum(other[seed] and not one[seed] for seed in common)
     bound = sum(one[seed] and not other[seed] for seed in common)
-    return [Beside(label, changed, base, freed, bound, len(common), _p(freed, bound))]
+    before = sum(other[seed] for seed in common)
+    return [Beside(label, changed, base, freed, bound, len(common), before, _p(freed, bound))]
 
 
 def _p(freed: int, bound: int) -> float:

@@ -11,7 +11,7 @@ from showdown.effects import FEWEST_SEEDS, enumeration, estimate, number
 from showdown.families import tally_sentence
 from showdown.questions import bonus_temperature, stuck_networks
 from showdown.stuck_seeds import freed_and_bound
-from showdown.wording import count, interval
+from showdown.wording import interval
 from showdown.world_frontier import DEFAULT, HEAT
 from showdown.world_runs import FALLING, HOT, Worst, difference, largest_regrets
 
@@ -33,11 +33,11 @@ def _temperature(book: Book) -> str:
     if not families or not families[0].members:
         return ""
     told = tally_sentence("A bonus on cold draws", families[0])
-    found = bonus_temperature.stuck(book)
-    freed, bound = freed_and_bound(found)
+    cold = bonus_temperature.stuck(book)[bonus_temperature.COLD]
+    freed, bound = freed_and_bound(cold)
     return (
-        f"{told} Where seeds are stuck, in {count(len(found), 'setting')}, it frees some in "
-        f"{freed} and binds some in {bound}: [all temperatures](bonus-temperature.md)."
+        f"{told} It frees stuck seeds in {freed} of {len(cold)} settings and binds some in "
+        f"{bound}: [all temperatures](bonus-temperature.md)."
     )
 
 

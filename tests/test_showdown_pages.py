@@ -1,4 +1,4 @@
-"""The committed pages: what the results give, short, and what README says of them."""
+"""The committed pages: what the results give, short, and with numbers of the files of pairs."""
 
 import csv
 import re

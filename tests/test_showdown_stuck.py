@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from made_results import result
@@ -27,15 +28,30 @@ from showdown.stuck_seeds import Beside, beside, together
 from showdown.yardsticks import Yardstick
 
 SEEDS = 100
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+COLUMNS = ["studies", "seed", "simple_regret"]
 HEATS = (0.04, 0.25, 0.37, 0.5, 1.0, 2.0, 4.0, 368.0)
 WEIGHTS = (("constant", 0.0), ("constant", 0.1), ("constant", 0.5), ("sqrt", 1.0))
 
 
 def run(agent: str, stuck: int, testbed: str, **settings: Any) -> AgentResult:
-    """Of a hundred seeds the first so many are stuck: they lose 300 at the end, the others 1."""
+    """Of a hundred seeds the first so many are stuck: they lose 300 at the end, the others 1.
+
+    All lose 5 more in the 500 rounds before these.
+    """
     lost = np.where(np.arange(SEEDS) < stuck, 300.0, 1.0 + 0.001 * np.arange(SEEDS))
     made = result(agent, 50.0 + 10 * lost, testbed=testbed, rounds=2000)
-    return dataclasses.replace(made, settings=settings, simple_regret=lost)
+    before = lost + 5.0 + 0.02 * (np.arange(SEEDS) % 2)
+    ends = [made.final_regret - lost - before, made.final_regret - lost, made.final_regret]
+    curves = {"curve_rounds": np.array([1000, 1500, 2000]), "curve": np.stack(ends, axis=1)}
+    return dataclasses.replace(made, settings=settings, simple_regret=lost, **curves)
+
+
+def halfway(runs: Iterable[AgentResult], learner: float = math.nan) -> dict[Any, Yardstick]:
+    """Yardsticks of the testbeds of these runs: seeds that lose 175 or more are stuck."""
+    least = 0.0 if math.isnan(learner) else learner
+    keys = {yardsticks.key_of(r) for r in runs}
+    return {key: Yardstick(*key, 1400.0 - least, 480.0, learner) for key in keys}
 
 
 def book_of(study: str, runs: Iterable[AgentResult], **parts: Any) -> Book:
@@ -51,6 +67,7 @@ def test_the_exact_test_is_that_of_a_fair_coin() -> None:
     changed.simple_regret[[0, 50]] = 300.0
     (found,) = beside("x", changed, base, lambda r: 100.0)
     assert (found.freed, found.bound, found.seeds) == (9, 1, SEEDS)
+    assert (found.before, found.after) == (10, 2)
     assert found.p == pytest.approx(2 * (1 + 10) / 2**10)
 
 
@@ -83,53 +100,102 @@ def temperatures(stuck: Any, testbeds: tuple[str, ...] = ("linear-20",)) -> list
     ]
 
 
-def heated(runs: Iterable[AgentResult], **parts: Any) -> str:
-    return page(book_of("question-temperature", runs, **parts), bonus_temperature.QUESTION)
+def heated(runs: list[AgentResult], **parts: Any) -> str:
+    book = book_of("question-temperature", runs, yardsticks=halfway(runs), **parts)
+    return page(book, bonus_temperature.QUESTION)
 
 
 @pytest.mark.parametrize(
     ("stuck", "said"),
     [
-        (lambda heat, lam: 30 if heat < 1 and lam == 0 else 2, "So a bonus frees cold agents."),
+        (lambda heat, lam: 30 if heat < 1 and lam == 0 else 2, "So it frees cold agents."),
         (lambda heat, lam: 30 if heat < 1 and lam > 0 else 2, "it binds more of them."),
         (lambda heat, lam: 20 if heat < 1 else 0, "no such effect is shown."),
         (
             lambda heat, lam: 0 if heat >= 1 else (5, 35)[(lam == 0) == (heat < 0.3)],
-            "it depends on weight and temperature.",
+            "its effect depends on weight and temperature.",
         ),
-        (lambda heat, lam: 40 if heat > 1 else 0, "none among the cold draws on linear-20"),
+        (lambda heat, lam: 40 if heat > 1 else 0, "at most 0 of 100 are stuck: too few to show"),
     ],
 )
 def test_whether_cold_agents_are_freed(stuck: Any, said: str) -> None:
     text = heated(temperatures(stuck))
     assert said in text
-    assert len([v for v in ("frees cold", "binds more", "no such", "depends on") if v in text]) <= 1
+    verdicts = ("it frees cold", "it binds more", "no such", "its effect depends")
+    assert len([v for v in verdicts if v in text]) == 1
+
+
+def test_stuck_is_what_the_yardsticks_say() -> None:
+    """All seeds lose alike: none stands out among its own, and all are stuck or none."""
+    runs = temperatures(lambda heat, lam: 100 if lam == 0.5 else 0)
+    book = book_of("question-temperature", runs, yardsticks=halfway(runs))
+    cold = bonus_temperature.stuck(book)[bonus_temperature.COLD]
+    assert {(b.label.split(",")[0], b.before, b.after) for b in cold} == {
+        ("λ = 0.1", 0, 0),
+        ("λ = 0.5", 0, 100),
+        ("λ = 1/√s", 0, 0),
+    }
+    assert (
+        bonus_temperature.stuck(dataclasses.replace(book, yardsticks={}))[
+            "hotter than the posterior"
+        ]
+        == []
+    )
+
+
+def test_tests_are_corrected_for_all_settings_of_a_temperature() -> None:
+    """Seven freed seeds: 2/2⁷ alone, and no finding among the twelve cold settings."""
+    told = heated(temperatures(lambda heat, lam: 7 if (heat, lam) == (0.04, 0) else 0))
+    assert "of 12 cold settings the bonus frees seeds in 0 and binds some in 0" in told
+    told = heated(temperatures(lambda heat, lam: 12 if (heat, lam) == (0.04, 0) else 0))
+    assert "of 12 cold settings the bonus frees seeds in 3 and binds some in 0" in told
+    assert (
+        "Of 100 seeds, without to with it: 12 to 0 (λ = 0.1, temperature 0.04, linear-20)" in told
+    )
+    assert "Of 3 at the posterior's temperature it frees seeds in 0 and binds some in 0" in told
 
 
 def test_the_tables_have_shares_by_weight_and_temperature() -> None:
     text = heated(temperatures(lambda heat, lam: 17 if heat == 0.25 and lam == 0 else 0))
     assert "| temperature | λ = 0 | λ = 0.1 | λ = 0.5 | λ = 1/√s |" in text
-    assert "| 0.25 | 17 [11, 26] | 0 [0, 4] |" in text
+    assert "| 0.25 | 17 [11, 26] | **0 [0, 4], 17 / 0** |" in text
+    assert "| 0.5 | 0 [0, 4] | 0 [0, 4] |" in text
     assert "linear-40:" not in text and "figures/bonus-temperature.svg" in text
+    none = heated(temperatures(lambda heat, lam: 0))
+    assert "linear-20: 0 [0, 4] in each of 32 settings." in none
+    assert "One seed loses at most 1.10; stuck is from 175.0 on." in none
 
 
-def test_where_few_cold_seeds_are_stuck_no_effect_is_claimed() -> None:
-    """Two of a hundred; with a weight none, and a lower mean."""
-    text = heated(temperatures(lambda heat, lam: 2 if heat == 0.04 and lam == 0 else 0))
-    few = "few cold seeds are stuck at all: 2 of 100 on linear-20 at temperature 0.04."
-    assert f"{few} With λ ≥ 0.1 none is, too few to show an effect." in text
-    assert "lower the mean regret" not in text
-    runs = temperatures(lambda heat, lam: 2 if heat == 0.04 and lam < 0.5 else 0)
+def test_where_few_cold_seeds_are_stuck_it_is_said_that_none_could_be_freed() -> None:
+    """Five freed seeds have p = 2/2⁵ at best, six 2/2⁶."""
+    few = "Without the bonus at most 5 of 100 are stuck: too few to show that any are freed."
+    assert few in heated(temperatures(lambda heat, lam: 5 if lam == 0 else 0))
+    assert "too few" not in heated(temperatures(lambda heat, lam: 6 if lam == 0 else 0))
+
+
+def test_a_lower_mean_of_cold_draws_is_said() -> None:
+    runs = temperatures(lambda heat, lam: 0)
+    assert "lower the mean regret" not in heated(runs)
     for r in runs:
         if r.settings["temperature"] == 0.25 and r.settings["lam"] == 0.1:
             r.final_regret[:] -= 5.0 + 0.01 * np.arange(SEEDS) % 0.1
+    told = "lower the mean regret of cold draws: λ = 0.1, temperature 0.25 on linear-20 by −5"
+    assert told in heated(runs)
+
+
+def test_where_the_loss_still_falls_stuck_seeds_may_be_slow() -> None:
+    """All runs lose 5 less in the last 500 rounds than before; then those with a bonus do not."""
+    runs = temperatures(lambda heat, lam: 30 if heat == 1 and lam == 0.5 else 0)
     text = heated(runs)
-    assert "With λ ≥ 0.5 none is" in text
-    assert (
-        "lower the mean regret of cold draws: λ = 0.1, temperature 0.25 on linear-20 by −5" in text
-    )
-    all_stuck = heated(temperatures(lambda heat, lam: 2 if heat == 0.04 else 0))
-    assert "These are too few to show an effect." in all_stuck
+    assert "still falls at the end in 1 of 1 setting, and without it in 1 (Holm)." in text
+    assert "too short to tell a stuck seed from a slow one" in text
+    setting = "| λ = 0.5, temperature 1, linear-20 | 175.0 | 90.7 (1.0 to 300.0) |"
+    assert f"{setting} −5.01 [−5.01, −5.01] | 1.0 (1.0 to 1.1) | −5.01 [−5.01, −5.01] |" in text
+    for r in runs:
+        r.curve[:, 0] += 5.01 * (r.settings["lam"] == 0.5)
+    text = heated(runs)
+    assert "in 0 of 1 setting, and without it in 1 (Holm)." in text and "too short" not in text
+    assert "Stuck, or slow" not in heated(temperatures(lambda heat, lam: 30))
 
 
 def test_a_page_of_all_runs_is_short() -> None:
@@ -138,14 +204,56 @@ def test_a_page_of_all_runs_is_short() -> None:
     assert [s for s in sentences(text) if len(s.split()) >= 30] == []
 
 
+def test_the_committed_page_counts_what_is_in_the_results() -> None:
+    """From the files alone: regret of the last 500 rounds beside half of that of chance.
+
+    Exact tests of two tails, each multiplied by the number of the 48 that is left to it.
+    """
+    found: dict[tuple[str, float, float], dict[int, bool]] = {}
+    for bed, rounds in (("linear-20", 10_000), ("linear-40", 10_000), ("logistic-20", 3_000)):
+        sticks = pd.read_csv(RESULTS / "yardsticks.csv")
+        sticks = sticks[(sticks["testbed"] == bed) & (sticks["rounds"] == rounds)]
+        (chance,) = set(sticks["uniform"])
+        frame = pd.read_parquet(RESULTS / f"{bed}.parquet", columns=["settings", *COLUMNS])
+        own = ["question-temperature" in " ".join(studies) for studies in frame["studies"]]
+        for settings, seed, late in frame.loc[own, ["settings", *COLUMNS[1:]]].to_numpy():
+            told = json.loads(settings)
+            place = (bed, told["temperature"], told["lam"])
+            found.setdefault(place, {})[seed] = late >= chance / rounds * 500 / 2
+    changes = {}
+    for (bed, heat, lam), with_it in found.items():
+        plain = found[bed, heat, 0.0]
+        if heat < 1 and lam > 0:
+            freed = sum(plain[i] and not with_it[i] for i in range(100))
+            bound = sum(with_it[i] and not plain[i] for i in range(100))
+            n, k = freed + bound, min(freed, bound)
+            p = min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n)
+            changes[bed, heat, lam] = (p, sum(plain.values()), sum(with_it.values()))
+    ranked = sorted(changes, key=lambda place: changes[place])
+    least = list(
+        itertools.takewhile(
+            lambda i: changes[ranked[i]][0] * (len(ranked) - i) <= 0.05, range(len(ranked))
+        )
+    )
+    text = (RESULTS.parent / "docs" / "results" / "bonus-temperature.md").read_text()
+    told = (
+        f"of {len(ranked)} cold settings the bonus frees seeds in 0 and binds some in {len(least)}"
+    )
+    assert told in text and len(ranked) == 48 and len(least) >= 3
+    for i in least:
+        (bed, heat, lam), (_, before, after) = ranked[i], changes[ranked[i]]
+        assert f"{before} to {after} (λ = {lam:g}, temperature {heat:g}, {bed})" in text
+        assert after > before
+
+
 def test_what_is_missing_is_said_and_not_judged() -> None:
     asked = [Asked("question-temperature", "linear-20", "fglmcts", 3200, False)]
     text = heated([], asked=asked)
     assert "Not run yet: 3,200 of the 3,200 runs of `question-temperature`." in text
-    assert "Nothing can be said" in text and "Stuck seeds" not in text
+    assert "Nothing can be said" in text and "**Stuck seeds**" not in text
     some = temperatures(lambda heat, lam: 30 if lam == 0 else 0)[:7]
     text = heated(some, asked=asked)
-    assert "Not run yet: 2,500 of the 3,200" in text and "frees cold agents" in text
+    assert "Not run yet: 2,500 of the 3,200" in text and "it frees cold agents" in text
     # Weights without a run of weight 0 stand beside nothing.
     assert "Nothing can be said" in heated([r for r in some if r.settings["lam"] > 0])
 
@@ -164,13 +272,12 @@ def test_stuck_networks_are_as_many_as_published(lam: float | None) -> None:
     of the regret; one that diverged counts as such.
     """
     names = ["agent", "settings", "testbed_settings", "rounds", "final_regret"]
-    file = Path(__file__).resolve().parents[1] / "results" / "adult.parquet"
     want = {"lr": 0.005, "batch": 256, "updates": 100}
     want |= {} if lam is None else {"lam": lam, "b": 10.0, "lam_schedule": "constant"}
     agent = "neural-lmcts" if lam is None else "neural-fglmcts"
     lost = [
         row["final_regret"] / row["rounds"]
-        for row in pq.read_table(file, columns=names).to_pylist()
+        for row in pq.read_table(RESULTS / "adult.parquet", columns=names).to_pylist()
         if (row["agent"], row["rounds"]) == (agent, 10_000)
         and want.items() <= (own := json.loads(row["settings"])).items()
         and own["beta"] == pytest.approx(775.5, rel=1e-3)
@@ -219,9 +326,7 @@ def long_steps(plain: int = 5, filtered: int = 5) -> list[AgentResult]:
 
 
 def told(runs: list[AgentResult], **parts: Any) -> str:
-    found = [Yardstick(*yardsticks.key_of(r), 1000.0, 480.0, 400.0) for r in runs[:1]]
-    keyed = {(y.testbed, y.settings, y.rounds): y for y in found}
-    book = book_of("question-stuck", runs, yardsticks=keyed, **parts)
+    book = book_of("question-stuck", runs, yardsticks=halfway(runs, 400.0), **parts)
     return page(book, stuck_networks.QUESTION)
 
 
@@ -306,5 +411,5 @@ def test_runs_of_a_plug_in_that_is_not_loaded_are_read_as_they_are() -> None:
 
 
 def test_beside_is_what_it_says() -> None:
-    found = Beside("x", run("a", 0, "adult"), run("b", 0, "adult"), 1, 8, 100, 0.04, 0.04)
-    assert found.binds and not found.frees
+    found = Beside("x", run("a", 0, "adult"), run("b", 0, "adult"), 1, 8, 100, 2, 0.04, 0.04)
+    assert found.binds and not found.frees and found.after == 9

@@ -353,14 +353,14 @@ def test_without_runs_nothing_is_claimed() -> None:
 
 
 def test_other_pages_on_the_bonus_are_summed_up_with_links() -> None:
-    from test_showdown_stuck import networks, temperatures
+    from test_showdown_stuck import halfway, networks, temperatures
 
     cold = temperatures(lambda heat, lam: 30 if heat < 1 and lam == 0 else 2)
     own = networks(soft=17)
     book = Book(Shelf(shelved("question-temperature", cold) + shelved("question-stuck", own)))
-    book.yardsticks = {key_of(own[0]): Yardstick(*key_of(own[0]), 1000.0, 480.0, 400.0)}
+    book.yardsticks = halfway(cold) | halfway(own, 400.0)
     (text,) = world_advice.elsewhere(book)
-    assert "in 12 settings, it frees some in 12 and binds some in 0:" in text
+    assert "It frees stuck seeds in 12 of 12 settings and binds some in 0:" in text
     assert "binds seeds to a wrong arm in 6 of 6 settings and frees some in 0." in text
     assert "frees some in 8 of 8:" in text
     assert "(bonus-temperature.md)" in text and "(stuck-networks.md)" in text

@@ -1,29 +1,43 @@
 """Does the bonus free cold agents from a wrong arm, or spoil hot ones?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from feelgood.engine.results import AgentResult
+from feelgood.stats.holm import holm
 from feelgood.stats.intervals import Estimate
+from feelgood.stats.studentised import StudentisedMean, studentised
 from showdown.book import Book, grid, section
 from showdown.effects import Effect, effect
-from showdown.families import Family, Judged, Word, tally_sentence
+from showdown.families import ALPHA, Family, Word, tally_sentence
 from showdown.figures import scatter
 from showdown.question import Question
 from showdown.questions.missing import lacking
-from showdown.stuck_seeds import Beside, beside, freed_and_bound, share_of, share_text, together
-from showdown.wording import MANY, enumeration, interval, testbeds_text
+from showdown.stuck_seeds import (
+    Bar,
+    Beside,
+    bar_of,
+    beside,
+    freed_and_bound,
+    share_of,
+    share_text,
+    together,
+)
+from showdown.wording import MANY, count, enumeration, interval, number
+from showdown.yardsticks import LAST
 
 STUDIES = (
     "question-temperature",
     "question-temperature-linear-40",
     "question-temperature-logistic",
 )
-#: Fewer than this share of the seeds are few.
-FEW = 0.1
-#: So many times what the median seed loses at the end is the loss of a stuck one.
-TIMES = 10.0
+#: Families, as they are called: of regrets and of stuck seeds alike.
+FAMILIES = COLD, POSTERIOR, HOT = (
+    "colder than the posterior",
+    "at the posterior's temperature",
+    "hotter than the posterior",
+)
 
 
 def crossed(book: Book) -> list[AgentResult]:
@@ -45,12 +59,6 @@ def weight(r: AgentResult) -> str:
     return f"{lam}/√s" if r.settings["lam_schedule"] == "sqrt" and r.settings["lam"] else lam
 
 
-def bar(r: AgentResult) -> float:
-    """Ten times the loss of the median seed at the end; one that lost nothing has none stuck."""
-    median = float(np.nanmedian(r.simple_regret)) if len(r.seeds) else 0.0
-    return TIMES * median if median > 0 else np.inf
-
-
 def _pairs(book: Book) -> list[tuple[AgentResult, AgentResult]]:
     """Each weight beside none, at the same temperature."""
     runs = crossed(book)
@@ -68,41 +76,27 @@ def effects(book: Book) -> list[Effect]:
     return [effect(_label(r), r, base) for r, base in _pairs(book)]
 
 
+def _family(r: AgentResult) -> str:
+    return COLD if heat(r) < 1 else POSTERIOR if heat(r) == 1 else HOT
+
+
 def families(book: Book) -> list[Family]:
     """Cold, as the posterior, hot; nothing before something has been run."""
     found = effects(book)
     if not found:
         return []
-    heats = [(e, heat(e.changed)) for e in found if e.changed is not None]
-    return [
-        Family.of("colder than the posterior", [e for e, own in heats if own < 1]),
-        Family.of("at the posterior's temperature", [e for e, own in heats if own == 1]),
-        Family.of("hotter than the posterior", [e for e, own in heats if own > 1]),
-    ]
+    named = [(e, _family(e.changed)) for e in found if e.changed is not None]
+    return [Family.of(name, [e for e, own in named if own == name]) for name in FAMILIES]
 
 
-def shown(found: Sequence[Family]) -> list[Judged]:
-    """The largest weights of the coldest draws and of the posterior's, on each testbed."""
-    out = []
-    for family in found[:2]:
-        runs = [m for m in family.members if m.effect.changed is not None]
-        for testbed in dict.fromkeys(m.effect.testbed for m in runs):
-            own = [m for m in runs if m.effect.testbed == testbed]
-            coldest = min(heat(m.effect.changed) for m in own if m.effect.changed)
-            out += [m for m in own if m.effect.changed and heat(m.effect.changed) == coldest][-2:]
-    return out
+def stuck(book: Book) -> dict[str, list[Beside]]:
+    """Stuck seeds of all pairs, also where none is stuck; corrected within each family."""
+    bar = bar_of(book)
+    found = [b for r, base in _pairs(book) for b in beside(_label(r), r, base, bar)]
+    return {n: together(b for b in found if _family(b.changed) == n) for n in FAMILIES}
 
 
-def stuck(book: Book) -> list[Beside]:
-    """Stuck seeds of all pairs of cold draws, where any seed is stuck, corrected together."""
-    found = [
-        own
-        for r, base in _pairs(book)
-        if heat(r) < 1
-        for own in beside(_label(r), r, base, bar)
-        if own.freed + own.bound or ((share := share_of(base, bar)) and share.value)
-    ]
-    return together(found)
+# What came out -------------------------------------------------------------------------------
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
@@ -116,50 +110,44 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
         "On hotter draws",
     )
     out += [tally_sentence(s, f) for s, f in zip(subjects, found, strict=True) if f.members]
-    return [*out, _stuck_said(book), *_lowered(found[0])]
+    judged = stuck(book)
+    out += [*_stuck_said(judged[COLD]), *_other_heats(judged)]
+    return [*out, *_slow_said(judged), *_lowered(found[0])]
 
 
-def _stuck_said(book: Book) -> str:
+def _stuck_said(cold: Sequence[Beside]) -> list[str]:
     """Whether the bonus frees cold agents."""
-    found = stuck(book)
-    where = testbeds_text(list(dict.fromkeys(r.testbed for r, _ in _pairs(book) if heat(r) < 1)))
-    if not found:
-        return (
-            f"**Stuck seeds**: none among the cold draws on {where}, so that there is none to free."
-        )
+    if not cold:
+        return []
+    freed, bound = freed_and_bound(cold)
+    verdict = "no such effect is shown"
+    if freed or bound:
+        verdict = "it frees cold agents" if freed else "it binds more of them"
+    if freed and bound:
+        verdict = "its effect depends on weight and temperature"
+    most = max(b.before for b in cold)
+    few = (
+        f" Without the bonus at most {most} of {cold[0].seeds} are stuck: too few to show that any "
+        "are freed."
+    ) * (2.0 ** (1 - most) > ALPHA)
+    told = f"**Stuck seeds**: of {len(cold)} cold settings the bonus {_tally(cold)}"
+    told = f"{told} (Holm, exact tests)."
+    changed = [b for b in cold if b.frees or b.binds]
+    if 0 < len(changed) <= MANY:
+        named = [f"{b.before} to {b.after} ({b.label}, {b.changed.testbed})" for b in changed]
+        told += f" Of {cold[0].seeds} seeds, without to with it: {enumeration(named)}."
+    return [f"{told} So {verdict}.{few}"]
+
+
+def _tally(found: Sequence[Beside]) -> str:
+    """How many settings free and bind seeds."""
     freed, bound = freed_and_bound(found)
-    if not freed and not bound and (few := _few(book)):
-        return few
-    told = (
-        f"**Stuck seeds**: of {len(found)} cold settings on {where} with any, the bonus frees "
-        f"seeds in {freed} and binds some in {bound}, by Holm's rule over exact tests."
-    )
-    if freed and not bound:
-        return f"{told} So a bonus frees cold agents."
-    if bound and not freed:
-        return f"{told} So a bonus does not free cold agents: it binds more of them."
-    verdict = "it depends on weight and temperature" if freed else "no such effect is shown"
-    return f"{told} Does a bonus free cold agents? Here, {verdict}."
+    return f"frees seeds in {freed} and binds some in {bound}"
 
 
-def _few(book: Book) -> str:
-    """Which cold seeds are stuck without a bonus, where these are few; else nothing."""
-    runs = [r for r in crossed(book) if heat(r) < 1]
-    counts = {id(r): round(share.value * len(r.seeds)) for r in runs if (share := share_of(r, bar))}
-    plain = [r for r in runs if r.settings["lam"] == 0 and counts.get(id(r))]
-    if not plain or any(counts[id(r)] >= FEW * len(r.seeds) for r in plain):
-        return ""
-    where = enumeration(
-        [
-            f"{counts[id(r)]} of {len(r.seeds)} on {r.testbed} at temperature {heat(r):g}"
-            for r in plain
-        ]
-    )
-    stuck_at = [float(r.settings["lam"]) for r in runs if counts.get(id(r))]
-    free = sorted({float(r.settings["lam"]) for r in runs} - set(stuck_at))
-    above = [lam for lam in free if lam > max(stuck_at)]
-    told = f"With λ ≥ {above[0]:g} none is, too few" if above else "These are too few"
-    return f"**Stuck seeds**: few cold seeds are stuck at all: {where}. {told} to show an effect."
+def _other_heats(judged: Mapping[str, Sequence[Beside]]) -> list[str]:
+    """The same of draws that are not cold."""
+    return [f"Of {len(judged[n])} {n} it {_tally(judged[n])}." for n in FAMILIES[1:] if judged[n]]
 
 
 def _lowered(cold: Family) -> list[str]:
@@ -172,24 +160,107 @@ def _lowered(cold: Family) -> list[str]:
 
 
 def more(book: Book) -> list[str]:
-    """Shares of stuck seeds by weight and temperature, and a figure of the regrets."""
-    runs = crossed(book)
-    parts = []
-    for testbed in dict.fromkeys(r.testbed for r in runs):
-        own = [r for r in runs if r.testbed == testbed]
-        shares = {(heat(r), weight(r)): share_of(r, bar) for r in own}
-        if any(share is not None and share.value for share in shares.values()):
-            weights = list(dict.fromkeys(weight(r) for r in sorted(own, key=_by_weight)))
-            rows = [
-                [f"{t:g}", *(_short(shares.get((t, w))) for w in weights)]
-                for t in dict.fromkeys(heat(r) for r in own)
-            ]
-            header = ("temperature", *(f"λ = {w}" for w in weights))
-            parts.append(f"{testbed}:\n\n{grid(header, rows)}")
-    if parts:
-        about = "Per cent of the seeds, with 95 % intervals."
-        parts = [section("Stuck seeds by weight and temperature", about, *parts)]
-    return [*parts, *_figure(book, runs)]
+    """Stuck seeds by weight and temperature, whether they are slow, and a figure of regrets."""
+    runs, judged = crossed(book), stuck(book)
+    tests = {id(b.changed): b for own in judged.values() for b in own}
+    bar = bar_of(book)
+    beds = [[r for r in runs if r.testbed == t] for t in dict.fromkeys(r.testbed for r in runs)]
+    told = [_shares(own, tests, bar) for own in beds if all(share_of(r, bar) for r in own)]
+    parts = [section("Stuck seeds by weight and temperature", SHARES, *told)] if told else []
+    return [*parts, *_slow_table(judged, bar), *_figure(book, runs)]
+
+
+SHARES = (
+    "Per cent of the seeds, with 95 % intervals, then how many the bonus frees / binds. Bold: by "
+    "Holm's rule."
+)
+
+
+def _shares(own: Sequence[AgentResult], tests: Mapping[int, Beside], bar: Bar) -> str:
+    """One testbed: a table, or a sentence where no seed is stuck."""
+    bed = own[0].testbed
+    found = {(heat(r), weight(r)): r for r in own}
+    shares = {place: share_of(r, bar) for place, r in found.items()}
+    if len({_short(share) for share in shares.values()}) == 1:
+        worst = max(float(np.nanmax(r.simple_regret)) for r in own)
+        return (
+            f"{bed}: {_short(share_of(own[0], bar))} in each of {count(len(own), 'setting')}. One "
+            f"seed loses at most {number(worst)}; stuck is from {number(bar(own[0]) or 0.0)} on."
+        )
+    weights = list(dict.fromkeys(weight(r) for r in sorted(own, key=_by_weight)))
+    rows = [
+        [f"{t:g}", *(_cell(found.get((t, w)), tests, bar) for w in weights)]
+        for t in dict.fromkeys(heat(r) for r in own)
+    ]
+    return f"{bed}:\n\n{grid(('temperature', *(f'λ = {w}' for w in weights)), rows)}"
+
+
+def _cell(r: AgentResult | None, tests: Mapping[int, Beside], bar: Bar) -> str:
+    if r is None:
+        return "–"
+    text, test = _short(share_of(r, bar)), tests.get(id(r))
+    if test is None or not test.freed + test.bound:
+        return text
+    text = f"{text}, {test.freed} / {test.bound}"
+    return f"**{text}**" if test.frees or test.binds else text
+
+
+# Stuck, or slow ------------------------------------------------------------------------------
+
+
+def late_change(r: AgentResult) -> StudentisedMean:
+    """What the last 500 rounds cost beyond the 500 before them, paired by seed."""
+    half = min(LAST, r.rounds // 2)
+    earlier = [np.interp(r.rounds - 2 * half, r.curve_rounds, seed) for seed in r.curve]
+    before = r.final_regret - r.simple_regret - np.array(earlier)
+    return studentised(r.simple_regret - before)
+
+
+def _bound(judged: Mapping[str, Sequence[Beside]]) -> list[Beside]:
+    return [b for own in judged.values() for b in own if b.binds]
+
+
+def _slow_said(judged: Mapping[str, Sequence[Beside]]) -> list[str]:
+    """Whether agents with more stuck seeds still learn when the run ends."""
+    own = _bound(judged)
+    if not own:
+        return []
+    runs = [b.changed for b in own] + [b.base for b in own]
+    changes = [late_change(r) for r in runs]
+    corrected = holm(np.array([c.p for c in changes]))
+    falls = [c.value < 0 and p <= ALPHA for c, p in zip(changes, corrected, strict=True)]
+    with_it, without = sum(falls[: len(own)]), sum(falls[len(own) :])
+    return [
+        f"**Stuck, or slow**: where the bonus binds seeds, the loss still falls at the end in "
+        f"{with_it} of {count(len(own), 'setting')}, and without it in {without} (Holm). "
+        + ("So these runs are too short to tell a stuck seed from a slow one." if with_it else "")
+    ]
+
+
+def _slow_table(judged: Mapping[str, Sequence[Beside]], bar: Bar) -> list[str]:
+    """The last rounds of all settings that bind seeds, with and without the bonus."""
+    rows = [
+        [
+            f"{b.label}, {b.changed.testbed}",
+            f"{bar(b.changed):.1f}",
+            *_late(b.changed),
+            *_late(b.base),
+        ]
+        for b in _bound(judged)
+    ]
+    header = ("setting", "stuck from", "loss", "change", "loss without", "change without")
+    about = (
+        "Mean loss over the last 500 rounds, and the range of the middle 80 % of the seeds; its "
+        "change against the 500 rounds before, with 95 % intervals. Where *stuck from* lies inside "
+        "the range, no gap parts stuck seeds from the others."
+    )
+    return [section("Stuck, or slow?", about, grid(header, rows))] if rows else []
+
+
+def _late(r: AgentResult) -> list[str]:
+    low, high = np.nanquantile(r.simple_regret, (0.1, 0.9))
+    mean = float(np.nanmean(r.simple_regret))
+    return [f"{mean:.1f} ({low:.1f} to {high:.1f})", interval(late_change(r))]
 
 
 def _by_weight(r: AgentResult) -> tuple[bool, float]:
@@ -222,15 +293,14 @@ QUESTION = Question(
     asks=(
         "Cold draws scatter less than the posterior, and some seeds then stay with a wrong belief. "
         "`fglmcts` at every temperature with every weight of the bonus, beside itself without a "
-        "bonus at the same temperature. In the logistic bandit a gradient reads all 50 arms of all "
-        "rounds, so that runs have 3,000 rounds. The paper's two temperatures are 0.37 and 368 on "
-        "linear-20, 0.74 and 737 on linear-40, 0.0184 and 18.4 on logistic-20. A seed counts here "
-        "as *stuck* whose regret over the last 500 rounds is more than ten times that of the "
-        "median seed of its own setting."
+        "bonus at the same temperature. Runs have 10,000 rounds, but 3,000 on logistic-20. The "
+        "paper's two temperatures are 0.37 and 368 on linear-20, 0.74 and 737 on linear-40, "
+        "0.0184 and 18.4 on logistic-20. "
+        "[Stuck seeds](reading.md#stuck-seeds) lose over the last 500 rounds more than half of "
+        "what chance loses."
     ),
     studies=STUDIES,
     families=families,
-    shown=shown,
     says=says,
     more=more,
 )

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from feelgood.engine.results import AgentResult
-from showdown import yardsticks
 from showdown.book import Book, grid, section
 from showdown.effects import effect, regret_text
 from showdown.families import Family
@@ -13,6 +12,7 @@ from showdown.questions.missing import lacking
 from showdown.stuck_seeds import (
     Bar,
     Beside,
+    bar_of,
     beside,
     freed_and_bound,
     share_of,
@@ -46,7 +46,7 @@ class Runs:
 
     def __init__(self, book: Book) -> None:
         self.all = book.shelf.of(*STUDIES)
-        self.bar: Bar = lambda r: _bar(book, r)
+        self.bar: Bar = bar_of(book)
 
     def one(self, agent: str, **own: object) -> AgentResult | None:
         """The run with these settings; None where there is none."""
@@ -75,11 +75,6 @@ def _number(value: object) -> float:
 
 def _boxed(r: AgentResult) -> bool:
     return isinstance(r.settings["beta"], str)
-
-
-def _bar(book: Book, r: AgentResult) -> float | None:
-    own = book.yardsticks.get(yardsticks.key_of(r))
-    return None if own is None else own.stuck_from
 
 
 def weight(r: AgentResult) -> str:
