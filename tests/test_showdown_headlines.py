@@ -636,33 +636,3 @@ def test_no_data_set_decides_alone(name: str) -> None:
         words[bed] = word_of(name, low, high)
     alone = {bed for bed, word in words.items() if word != line["verdict"]}
     assert alone == set(re.findall(r"[a-z]+\d*", (line["hangs"] or "")[11:])) - {"and"}
-
-
-def test_what_to_use_has_the_lowest_mean_of_the_ranking() -> None:
-    """From the files alone: the agent that is named first, its mean, and that of `lints`."""
-    page = (ROOT / "docs" / "results" / "README.md").read_text()
-    rows = re.findall(
-        r"^\| .+? \| `([\w+-]+)`.* \| ([\d.,\[\]; ]+) \| ([\d.,; ]+) \| ([\d.,; ]+) \| "
-        r"([\d.,; ]+) \| ([\d,]+) \|$",
-        page,
-        re.M,
-    )
-    beds = (("linear-20", "linear-40"), ("logistic-20",), ("wheel-0.5", "wheel-0.99"))
-    assert len(rows) == len(beds)
-    for (agent, shown, plain_means, fixed, chance, rounds), testbeds in zip(
-        rows, beds, strict=True
-    ):
-        for i, testbed in enumerate(testbeds):
-            ranked = [r for r in runs(testbed) if "ranking" in r["studies"]]
-            means = {r["agent"]: float(np.mean(list(r["regrets"].values()))) for r in ranked}
-            assert {r["rounds"] for r in ranked} == {int(number(rounds))}
-            if i == 0:
-                assert agent == min(means, key=lambda name: means[name])
-            assert number(shown.split("; ")[i].split(" ")[0]) == pytest.approx(
-                means[agent], rel=1e-3
-            )
-            assert number(plain_means.split("; ")[i]) == pytest.approx(means["lints"], rel=1e-3)
-            # The agent that plays by chance was run, too; a fixed arm loses a little less.
-            assert number(chance.split("; ")[i]) == pytest.approx(means["uniform"], rel=0.1)
-            ratio = number(fixed.split("; ")[i]) / number(chance.split("; ")[i])
-            assert 0.85 < ratio < 1.0
