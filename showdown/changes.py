@@ -86,10 +86,18 @@ def _logarithm(
     return value, np.sqrt((counts * influence**2).sum(axis=1) * count / (count - 1))
 
 
+def of_each(effects: Sequence[Effect]) -> dict[str, list[Effect]]:
+    """By testbed: its tested pairs."""
+    found: dict[str, list[Effect]] = {}
+    for e in effects:
+        if e.tested:
+            found.setdefault(e.testbed, []).append(e)
+    return found
+
+
 def without_each(effects: Sequence[Effect]) -> dict[str, list[Effect]]:
     """By testbed: the tested pairs of all others; empty where there are too few testbeds."""
-    tested = [e for e in effects if e.tested]
-    beds = list(dict.fromkeys(e.testbed for e in tested))
+    beds = of_each(effects)
     if len(beds) < SEVERAL:
         return {}
-    return {bed: [e for e in tested if e.testbed != bed] for bed in beds}
+    return {bed: [e for b, own in beds.items() if b != bed for e in own] for bed in beds}

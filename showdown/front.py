@@ -7,7 +7,7 @@ from showdown.pairing import DATA
 from showdown.places import Place, by_testbed, places
 from showdown.question import all_questions, claim_verdicts
 from showdown.questions import posterior, temperature
-from showdown.wording import enumeration, estimate, number, testbeds_text
+from showdown.wording import enumeration, estimate, number
 from showdown.yardsticks import dagger, key_of
 
 INTRODUCTION = """# Results
@@ -72,7 +72,7 @@ NETWORKS = 8
 def page(book: Book, others: Sequence[tuple[str, str]] = ()) -> str:
     """The front page; `others` are further pages with their titles."""
     rows = [
-        [v.claim.said, f"**{v.verdict.value}**", v.number, f"[{v.basis}]({q.name}.md)"]
+        [v.claim.said, f"**{v.verdict.value}**{v.hangs_on}", v.number, f"[{v.basis}]({q.name}.md)"]
         for q, v in claim_verdicts(book)
         if v.claim.front
     ]
@@ -115,16 +115,15 @@ def what_to_use(book: Book) -> str:
     for title, testbeds in SITUATIONS:
         own = [found[t] for t in testbeds if t in found]
         rows.append([*_situation(book, title, own, testbeds), *_yardsticks(book, own)])
-    networks = _networks(book)
-    where = f" ({testbeds_text(list(networks))}, the paper's settings)" if networks else ""
-    own = list(networks.values())
-    told = _situation(book, f"Tables, with networks{where}", own, list(networks))
-    rows.append([*told, *_yardsticks(book, own)])
+    for name, places_there in _networks(book).items():
+        own = [places_there]
+        told = _situation(book, f"A table like {name}, with networks", own, [name])
+        rows.append([*told, *_yardsticks(book, own)])
     header = ("you have", "use", "its regret", "`lints`", "best fixed arm", "chance", "rounds")
     said = (
         "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, with "
         "the lowest mean first. Plain `lints`, the best fixed arm and arms by chance stand beside "
-        "them. Networks were not tuned. † does not beat the best fixed arm."
+        "them. Networks have the paper's settings. † on average does not beat the best fixed arm."
     )
     return f"{said}\n\n{grid(header, rows, numbers=2)}"
 

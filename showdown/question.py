@@ -8,12 +8,12 @@ import dataclasses
 import enum
 import importlib
 import pkgutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from feelgood.stats.studentised import StudentisedMean
 from showdown import yardsticks
 from showdown.book import Book, grid, items, section
-from showdown.changes import SEVERAL, pooled, without_each
+from showdown.changes import SEVERAL, of_each, pooled, without_each
 from showdown.effects import Effect, seeds_text
 from showdown.families import Family, Judged, Word, counts_table, stuck_sentences
 from showdown.wording import count, enumeration, percent
@@ -60,17 +60,16 @@ class Claim:
         change = pooled(effects, level)
         if change is None:
             return ClaimVerdict(self, Verdict.OPEN, None, effects)
-        verdict = self.word(change)
-        if len({e.testbed for e in effects if e.tested}) < self.testbeds:
-            verdict = Verdict.OPEN
-        alone = []
+        verdict, beds, alone = self.word(change), of_each(effects), []
         for testbed, others in without_each(effects).items():
             rest = pooled(others, level)
             if rest is None or self.word(rest) is not verdict:
                 alone.append(testbed)
-        if alone:
+        single = {bed: pooled(own, level) for bed, own in beds.items() if 1 < len(beds) < SEVERAL}
+        by_itself = {bed: one for bed, one in single.items() if one is not None}
+        if alone or self.divides(by_itself) or len(beds) < self.testbeds:
             verdict = Verdict.OPEN
-        return ClaimVerdict(self, verdict, change, effects, tuple(alone))
+        return ClaimVerdict(self, verdict, change, effects, tuple(alone), by_itself)
 
     def word(self, change: StudentisedMean) -> Verdict:
         """Whether it *holds* is asked first: a small gain that is sure is a gain."""
@@ -78,6 +77,10 @@ class Claim:
         if self.says is Says.HIGHER:
             low, high = -high, -low
         return Verdict.HOLDS if high < 0 else Verdict.NOT if low > -MARGIN else Verdict.OPEN
+
+    def divides(self, by_itself: Mapping[str, StudentisedMean]) -> bool:
+        """Whether it holds on one testbed and does not hold on another."""
+        return {Verdict.HOLDS, Verdict.NOT} <= {self.word(own) for own in by_itself.values()}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +93,8 @@ class ClaimVerdict:
     effects: Sequence[Effect]
     #: Testbeds without which the verdict would be another.
     alone: tuple[str, ...] = ()
+    #: The change on each testbed by itself, where there are two.
+    by_itself: Mapping[str, StudentisedMean] = dataclasses.field(default_factory=dict)
 
     @property
     def number(self) -> str:
@@ -98,17 +103,19 @@ class ClaimVerdict:
 
     @property
     def basis(self) -> str:
-        """`6 pairs, 30 seeds`, or `6 pairs, 5 testbeds, 20 to 100 seeds`."""
+        """`6 pairs, linear-20, 30 seeds`, or `6 pairs, 5 testbeds, 20 to 100 seeds`."""
         tested = [e for e in self.effects if e.tested]
         if not tested:
             return "–"
-        beds = len({e.testbed for e in tested})
-        where = [count(beds, "testbed")] if beds >= SEVERAL else []
-        return ", ".join([count(len(tested), "pair"), *where, seeds_text(tested)])
+        beds = list(of_each(tested))
+        where = enumeration(beds) if len(beds) < SEVERAL else count(len(beds), "testbed")
+        return ", ".join([count(len(tested), "pair"), where, seeds_text(tested)])
 
     @property
     def hangs_on(self) -> str:
         """`, hangs on shuttle`, where leaving out one testbed changes the verdict."""
+        if self.claim.divides(self.by_itself):
+            return ", its testbeds disagree"
         return f", hangs on {enumeration(self.alone)}" if self.alone else ""
 
 
@@ -170,7 +177,7 @@ def page(book: Book, question: Question) -> str:
     families = list(question.families(book))
     parts = [f"# {question.title}", question.asks]
     if question.claims:
-        parts.append(_claims(book, question))
+        parts += _claims(book, question)
     parts.append(items(list(question.says(book, families))))
     if any(family.members for family in families):
         parts.append(section("Counts", COUNTS_ABOUT, counts_table(families)))
@@ -187,19 +194,31 @@ COUNTS_ABOUT = (
 )
 
 
-def _claims(book: Book, question: Question) -> str:
+def _claims(book: Book, question: Question) -> list[str]:
     """One row per claim: what is compared, the number, and how many pairs show it by themselves."""
-    rows = []
-    for q, v in claim_verdicts(book):
-        if q.name == question.name:
-            lower, higher = (
-                Family.of("", v.effects).counts(w)[1] for w in (Word.HELPS, Word.HURTS)
-            )
-            told = f"**{v.verdict.value}**{v.hangs_on}"
-            rows.append([v.claim.said, v.claim.compared, v.number, f"{lower} / {higher}"])
-            rows[-1] += [v.basis, told]
+    rows, own = [], [v for q, v in claim_verdicts(book) if q.name == question.name]
+    for v in own:
+        lower, higher = (Family.of("", v.effects).counts(w)[1] for w in (Word.HELPS, Word.HURTS))
+        told = f"**{v.verdict.value}**{v.hangs_on}"
+        rows.append([v.claim.said, v.claim.compared, v.number, f"{lower} / {higher}"])
+        rows[-1] += [v.basis, told]
     header = ("the paper says", "compared", "regret changes by", "lower / higher (Holm)")
-    return grid((*header, "from", "verdict"), rows, numbers=2)
+    return [grid((*header, "from", "verdict"), rows, numbers=2), *_by_itself(own)]
+
+
+def _by_itself(verdicts: Sequence[ClaimVerdict]) -> list[str]:
+    """What two testbeds say one by one, because their verdict rests on both together."""
+    two = [v for v in verdicts if v.by_itself]
+    rows = [
+        [v.claim.said, bed, percent(change), v.claim.word(change).value]
+        for v in two
+        for bed, change in v.by_itself.items()
+    ]
+    if not rows:
+        return []
+    about = "A verdict on two testbeds rests on both together. Each alone would say:"
+    header = ("the paper says", "testbed", "regret changes by", "alone")
+    return [about, grid(header, rows, numbers=2)]
 
 
 def _stuck(book: Book, members: Sequence[Judged]) -> list[str]:

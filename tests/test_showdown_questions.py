@@ -237,6 +237,20 @@ def test_no_testbed_decides_a_claim_alone() -> None:
     assert judged(50, 50, 2, -1).verdict is Verdict.NOT
 
 
+def test_two_testbeds_that_disagree_leave_a_claim_open() -> None:
+    def judged(*changes: float) -> ClaimVerdict:
+        beds = zip(changes, ("linear-20", "linear-40"), strict=True)
+        own = [pair(100.0 + c + NOISE, testbed=t) for c, t in beds]
+        return Claim("it", "", Says.LOWER, "", lambda book: own).judge(book_of(), 0.99)
+
+    both = judged(-50, 10)
+    assert both.change is not None and both.change.high < 0, "together it would hold"
+    assert (both.verdict, both.hangs_on) == (Verdict.OPEN, ", its testbeds disagree")
+    assert [round(own.value, 2) for own in both.by_itself.values()] == [-0.5, 0.1]
+    assert (judged(-50, -10).verdict, judged(-50, -10).hangs_on) == (Verdict.HOLDS, "")
+    assert both.basis == "2 pairs, linear-20 and linear-40, 30 seeds"
+
+
 def test_a_small_gain_that_is_sure_holds() -> None:
     """It excludes a gain of 5 %, too: *holds* is asked first."""
     claim = Claim("it", "", Says.LOWER, "", lambda book: [pair(98.0 + NOISE)])
@@ -379,13 +393,28 @@ def test_the_correction_and_the_warm_up_are_told_apart() -> None:
         (study, run("malats", 100.0 + NOISE[::-1], steps=25, warmup_steps=0)),
         (study, run("malats", 80.0 - NOISE, steps=25, warmup_steps=20)),
     )
-    words = {f.name: f.members[0].word() for f in samplers.families(book)[:4]}
+    words = {f.name: f.members[0].word() for f in samplers.families(book)[3:7]}
     assert words == {
         samplers.WHOLE: Word.HELPS,
         samplers.CORRECTION: Word.NOTHING,
         samplers.WARM_UP: Word.HELPS,
         samplers.FEWER: Word.HURTS,
     }
+
+
+def test_malats_stands_beside_linucb_as_stated_and_as_released() -> None:
+    mala = run("malats", 100.0 + NOISE, steps=25, warmup_steps=20, schedule="decay")
+    book = book_of(
+        ("question-metropolis", mala),
+        ("table-main", run("linucb", 80.0 - NOISE, alpha=0.1, schedule="decay")),
+        ("question-default", run("linucb", 130.0 - NOISE, alpha=1.0, schedule="decay")),
+        ("ranking", run("malats", 90.0 + NOISE, steps=5)),
+        ("ranking", run("linucb", 70.0 - NOISE, alpha=0.3)),
+    )
+    found = {f.name: [m.word() for m in f.members] for f in samplers.families(book)}
+    assert found[samplers.LINUCB[samplers.STATED]] == [Word.HURTS]
+    assert found[samplers.LINUCB[samplers.RELEASED]] == [Word.HELPS]
+    assert found[samplers.TUNED] == [Word.HURTS]
 
 
 def test_how_many_steps_are_enough() -> None:

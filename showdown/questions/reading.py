@@ -61,8 +61,10 @@ that is sure *holds*, although it is less than {100 * MARGIN:g} %. Else it *does
 interval excludes a gain of {100 * MARGIN:g} %. Else it is *open*. Claims of a loss are judged the
 other way round.
 
-No testbed decides alone. Where there are {SEVERAL} or more, each is left out in turn, and the
-verdict must stay. Else the claim is *open* and *hangs on* that testbed.
+Where there are {SEVERAL} or more testbeds, none decides alone: each is left out in turn, and the
+verdict must stay. Else the claim is *open* and *hangs on* that testbed. Two testbeds are judged
+together, and each stands by itself on the claim's page. The claim is *open* if it holds on one and
+does not hold on the other.
 
 These intervals are wider than 95 %. The intervals of all claims hold together with probability
 95 % (Bonferroni's rule), except where stuck seeds are rare, as the next table says. An interval
