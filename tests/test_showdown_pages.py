@@ -287,7 +287,7 @@ def test_the_readme_says_what_frees_networks() -> None:
             counted += rate >= stuck_from(2_000) / 500
         assert counted == pytest.approx(int(share), abs=2)
     page = (FOLDER / "stuck-networks.md").read_text()
-    rows = ("the paper's settings, no bonus", "λ = 0.1", "λ = 0.1, softness 1")
+    rows = ("the paper's settings, no bonus", "λ = 0.1", "0.1 | 1")
     for share, row in zip(told.groups(), rows, strict=True):
         assert f"| {row} | {share} % [" in page
 

@@ -1,7 +1,7 @@
 """Why do networks stay on a wrong arm, why does a bonus make it worse, and what frees them?"""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from feelgood.engine.results import AgentResult
 from showdown.book import Book, grid, section
@@ -20,21 +20,19 @@ from showdown.stuck_seeds import (
     together,
 )
 from showdown.wording import capital, count, enumeration
+from showdown.yardsticks import dagger
 
 STUDIES = ("question-stuck", "question-stuck-filter")
 #: The paper's step size, β and batch on adult.
 LR, BETA, BATCH = 0.005, 775.5, 256
-#: Below this softness a smoothed maximum of rewards of 0 and 1 is nearly the maximum.
-SMOOTH = 0.1
-#: From this softness on it is nearly their mean.
-NEARLY_MEAN = 10.0
 #: How the comparison of the longest step ends.
 SHORTEST = ", beside the shortest step"
 #: Families, as they are called.
-PLAIN, BONUS, SMOOTHED, BOX = (
+PLAIN, BONUS, SMOOTHED, SPREAD, BOX = (
     "without a bonus, beside the paper's settings",
     "the bonus, beside none",
     "the smoothed maximum, beside the maximum",
+    "the smoothed maximum, beside no bonus",
     "out of the box, the bonus beside none",
 )
 #: A pair: what is changed, the run, and what it stands beside.
@@ -47,6 +45,7 @@ class Runs:
     def __init__(self, book: Book) -> None:
         self.all = book.shelf.of(*STUDIES)
         self.bar: Bar = bar_of(book)
+        self.mark = lambda r: dagger(r, book.yardsticks)
 
     def one(self, agent: str, **own: object) -> AgentResult | None:
         """The run with these settings; None where there is none."""
@@ -114,20 +113,16 @@ def pairs(runs: Runs) -> dict[str, list[Pair]]:
         (", ".join(filter(None, [weight(r), _hot(r)])), r, runs.plain(beta=r.settings["beta"]))
         for r in runs.of("neural-fglmcts")
     ]
-    smoothed: list[Pair] = [
-        (
-            f"{weight(r)}, softness {r.settings['softness']:g}",
-            r,
-            runs.hard(r),
-        )
-        for r in runs.of("neural-soft-fglmcts")
-    ]
+    soft = runs.of("neural-soft-fglmcts")
+    labels = [f"{weight(r)}, softness {r.settings['softness']:g}" for r in soft]
+    smoothed: list[Pair] = [(own, r, runs.hard(r)) for own, r in zip(labels, soft, strict=True)]
+    spread: list[Pair] = [(own, r, base) for own, r in zip(labels, soft, strict=True)]
     box = runs.of("neural-lmcts", boxed=True)
     boxed: list[Pair] = [
         (f"{weight(r)}, out of the box", r, box[0] if box else None)
         for r in runs.of("neural-fglmcts", boxed=True)
     ]
-    return {PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed, BOX: boxed}
+    return {PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed, SPREAD: spread, BOX: boxed}
 
 
 def families(book: Book) -> list[Family]:
@@ -163,10 +158,10 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
         out.append(
             "At the paper's settings without a bonus "
             f"{share_text(share_of(base, runs.bar))} of {len(base.seeds)} seeds are stuck after "
-            f"{base.rounds:,} rounds."
+            f"{base.rounds:,} rounds.{_out_of_the_box(runs)}"
         )
     out += _tally("The bonus, beside none", judged[BONUS])
-    out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged[SMOOTHED], runs)}")
+    out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged)}{_beating(runs)}")
     out.append(f"**Unadjusted steps have a wider law**: {_wider(judged[PLAIN])}")
     return out + _freeing(judged)
 
@@ -181,35 +176,44 @@ def _tally(subject: str, found: Sequence[Beside]) -> list[str]:
     ]
 
 
-def _incumbent(found: Sequence[Beside], runs: Runs) -> str:
-    """Of a maximum that is smoothed over the arms, seeds are freed: the gradient went to one."""
-    own = [b for b in found if b.changed.settings["softness"] >= SMOOTH]
+def _incumbent(judged: Mapping[str, Sequence[Beside]]) -> str:
+    """What a maximum that is smoothed over the arms says of it, beside the maximum and no bonus."""
+    own, spread = judged[SMOOTHED], judged[SPREAD]
     if not own:
         return "not run."
+    told = f"smoothed over the arms, the bonus {_verbs(own)}."
     freed, bound = freed_and_bound(own)
-    told = (
-        f"a maximum smoothed over the arms frees seeds in {freed} of {count(len(own), 'setting')}, "
-        f"and binds some in {bound}."
-    )
-    if freed and not bound:
-        return f"supported: {told}{_caveat(own, runs)}"
-    return f"{'contradicted' if bound and not freed else 'not supported'}: {told}"
-
-
-def _caveat(found: Sequence[Beside], runs: Runs) -> str:
-    """The softest maximum is nearly a mean over the arms: it lifts the others, too."""
-    softest = max(b.changed.settings["softness"] for b in found)
-    base, bar = runs.plain(), runs.bar
-    plain = None if base is None else share_of(base, bar)
-    own = [b.changed for b in found if b.changed.settings["softness"] == softest]
-    most = max(share.value for r in own if (share := share_of(r, bar)))
-    if softest < NEARLY_MEAN or plain is None or most >= plain.value:
-        return ""
+    if bound or not freed:
+        return f"{'contradicted' if bound and not freed else 'not supported'}: {told}"
+    if not freed_and_bound(spread)[0]:
+        return f"supported: {told}"
     return (
-        f" But softness {softest:g} is nearly the mean over the arms. It leaves {100 * most:.0f} % "
-        f"stuck, below the {100 * plain.value:.0f} % without a bonus. So it also lifts the other "
-        "arms, and does not remove the pull on the best one alone."
+        f"open: {told} Beside no bonus it {_verbs(spread)}. So it also lifts the other arms, and "
+        "is another bonus. Whether the pull on the best arm binds, or the lack of one on the "
+        "others, is not told apart: no run changed one alone."
     )
+
+
+def _beating(runs: Runs) -> str:
+    """How many smoothed maxima beat the best fixed arm."""
+    own = runs.of("neural-soft-fglmcts")
+    beat = sum(not runs.mark(r) for r in own)
+    return f" {beat} of {len(own)} beat the best fixed arm." if own else ""
+
+
+def _verbs(found: Sequence[Beside]) -> str:
+    freed, bound = freed_and_bound(found)
+    return f"frees seeds in {freed} of {len(found)} settings and binds some in {bound}"
+
+
+def _out_of_the_box(runs: Runs) -> str:
+    """Stuck seeds at the package's own settings, without a bonus and with it."""
+    own = [r for agent in ("neural-lmcts", "neural-fglmcts") for r in runs.of(agent, boxed=True)]
+    shares = [share for r in own if (share := share_of(r, runs.bar))]
+    if len(shares) != 2:
+        return ""
+    without, with_it = (round(share.value * share.count) for share in shares)
+    return f" Out of the box {without} of {shares[0].count} are, and {with_it} with a bonus."
 
 
 def _wider(found: Sequence[Beside]) -> str:
@@ -268,7 +272,7 @@ def _supported(found: Sequence[Beside]) -> str:
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
     """What frees seeds, of all that was tried."""
-    found = [b for own in judged.values() for b in own if b.frees]
+    found = [b for name, own in judged.items() for b in own if b.frees and name != SPREAD]
     if not found:
         return ["What frees seeds: nothing that was tried, by Holm's rule."]
     counts = Counter(_kind(b) for b in found)
@@ -294,26 +298,45 @@ def more(book: Book) -> list[str]:
     """All settings: stuck seeds with intervals, regrets, and the test beside their twin."""
     runs = Runs(book)
     base = runs.plain()
-    rows = (
-        [] if base is None else [["the paper's settings, no bonus", *_numbers(runs, base), "", ""]]
-    )
-    for own in stuck(runs).values() if runs.all else ():
-        for b in own:
-            changes = f"{b.freed} / {b.bound}"
-            rows.append([b.label, *_numbers(runs, b.changed), changes, f"{b.holm:.2g}"])
+    rows = [] if base is None else [["the paper's settings, no bonus", *_numbers(runs, base), ""]]
+    judged = stuck(runs) if runs.all else {}
+    for name, own in judged.items():
+        for b in own if name not in (SMOOTHED, SPREAD) else ():
+            if b.label.endswith(SHORTEST):  # the text has it, and the row of that step the rest
+                continue
+            rows.append([b.label, *_numbers(runs, b.changed), _bold(b)])
     if not rows:
         return []
-    header = ("setting", "stuck", "regret", "freed / bound", "p (Holm)")
+    header = ("setting", "stuck", "regret", "freed / bound")
     about = (
-        "Shares of stuck seeds with 95 % intervals; mean regrets, with medians in brackets. "
-        "*Freed* seeds are stuck only in the run beside which the setting stands, *bound* ones "
-        "only with it; a chain that diverged counts as stuck. p is that of an exact test."
+        "Shares of stuck seeds with 95 % intervals; mean regrets (medians), † does not "
+        "beat the best fixed arm. *Freed* seeds are "
+        "stuck only in the run beside which the setting stands, *bound* ones only with it; a chain "
+        "that diverged is stuck. Bold: by Holm's rule over exact tests."
     )
-    return [section("All settings", about, grid(header, rows))]
+    return [section("All settings", about, grid(header, rows)), *_smoothed(runs, judged)]
+
+
+def _smoothed(runs: Runs, judged: Mapping[str, Sequence[Beside]]) -> list[str]:
+    """All smoothed maxima beside both, from the maximum on."""
+    beside_none = {id(b.changed): b for b in judged[SPREAD]}
+    rows = []
+    for b in judged[SMOOTHED]:
+        none = beside_none.get(id(b.changed))
+        tests = [_bold(b), _bold(none) if none else "–"]
+        own = [f"{b.changed.settings[name]:g}" for name in ("lam", "softness")]
+        rows.append([*own, *_numbers(runs, b.changed), *tests])
+    header = ("λ", "softness", "stuck", "regret", "beside the maximum", "beside no bonus")
+    return [section("Smoothed maxima", grid(header, rows, numbers=0))] if rows else []
+
+
+def _bold(b: Beside) -> str:
+    told = f"{b.freed} / {b.bound}"
+    return f"**{told}**" if b.frees or b.binds else told
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    return [share_text(share_of(r, runs.bar)), regret_text(r)]
+    return [share_text(share_of(r, runs.bar)), regret_text(r, runs.mark(r))]
 
 
 QUESTION = Question(
@@ -321,13 +344,12 @@ QUESTION = Question(
     place=32,
     title="Why do networks stay on a wrong arm?",
     asks=(
-        "On adult some seeds of the paper's network play the wrong arm for ever, and more of them "
-        "with a bonus. Two conjectures. The bonus's gradient goes to the arm that is the best "
-        "already, which a maximum smoothed over the arms would not do. Its *softness* is how far "
-        "below the best an arm may be and still share in the bonus. And Langevin steps without a "
-        "Metropolis test scatter more than the posterior. That alone might find a better arm. "
-        "[Stuck seeds](reading.md#stuck-seeds) lose nearly what chance loses. All runs have 2,000 "
-        "rounds."
+        "On adult some seeds of the paper's network play the wrong arm to the end, and more of "
+        "them with a bonus. Two conjectures. The bonus's gradient goes to the arm that is the best "
+        "already. And Langevin steps without a Metropolis test scatter more than the posterior, "
+        "which might find a better arm. For the first, the maximum was smoothed over the arms. Its "
+        "*softness* is how far below the best an arm may be and still share the gradient. [Stuck "
+        "seeds](reading.md#stuck-seeds) lose nearly what chance loses."
     ),
     studies=STUDIES,
     families=families,
