@@ -43,6 +43,7 @@ from showdown.judging import (
 )
 from showdown.shelf import Shelf
 from showdown.shelf import without_bonus as grammar_name
+from showdown.wording import capital
 
 #: What stands where nothing is listed.
 _NONE = "None."
@@ -377,7 +378,7 @@ def _explained(found: Sequence[PublishedComparison]) -> list[str]:
         if not own:
             continue
         told = max(own, key=_gap)
-        lines.append(f"{name}: {len(own)}. For example: {_beside(told)}; {told.reason}.")
+        lines.append(f"{name}: {len(own)}, for example {_beside(told)}. {capital(told.reason)}.")
     return lines or ["Nothing yet."]
 
 

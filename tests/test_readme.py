@@ -12,8 +12,13 @@ def sentences(text: str) -> list[str]:
     lines = [line for line in text.splitlines() if not re.match(r"\s*(\||#|!|<)", line)]
     prose = re.sub(r"\n\s*(?:[-*]|\d+\.)\s", "\n\n", "\n".join(lines))
     return [
-        " ".join(s.split()) for s in re.split(r"(?<=[.!?:])\s+|\n\s*\n| · ?", prose) if s.strip()
+        " ".join(s.split()) for s in re.split(r"(?<=[.!?])\s+|\n\s*\n| · ?", prose) if s.strip()
     ]
+
+
+def test_sentences_end_at_full_stops_and_empty_lines() -> None:
+    found = sentences("One: two\nthree. Four\n\n- five: six\n- seven\n\n| a: b |\n")
+    assert found == ["One: two three.", "Four", "five: six", "seven"]
 
 
 def test_no_sentence_is_longer_than_30_words() -> None:

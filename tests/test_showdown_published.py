@@ -66,8 +66,8 @@ def test_published_numbers_are_counted_with_their_reasons() -> None:
     assert "lints on linear-20" in listed
     assert "linucb" not in listed and "plmcts" not in listed
     explained = text[text.index("## What the released code explains") :]
-    assert "linear: 1. For example: linucb on linear-20" in explained
-    assert "the released code has 73.0 ± " in explained
+    assert "linear: 1, for example linucb on linear-20" in explained
+    assert "The released code has 73.0 ± " in explained
 
 
 def first(kept: Kept, count: int) -> Kept:

@@ -178,7 +178,7 @@ def test_a_lower_mean_of_cold_draws_is_said() -> None:
     for r in runs:
         if r.settings["temperature"] == 0.25 and r.settings["lam"] == 0.1:
             r.final_regret[:] -= 5.0 + 0.01 * np.arange(SEEDS) % 0.1
-    told = "lower the mean regret of cold draws: λ = 0.1, temperature 0.25 on linear-20 by −5"
+    told = "lower the mean regret of cold draws. λ = 0.1, temperature 0.25 on linear-20: −5"
     assert told in heated(runs)
 
 

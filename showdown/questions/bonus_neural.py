@@ -94,7 +94,7 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
     out = [
         tally_sentence("Langevin agents at the paper's weights", found[0]),
         tally_sentence("NeuralTS at the paper's weights", found[1]),
-        tally_sentence("Weights from 0.01 to 0.5, caps 1 and 10", found[2]),
+        tally_sentence("Weights 0.01 to 0.5, caps 1 and 10", found[2]),
         tally_sentence("A weight that falls as 1/√s, beside none", found[5]),
     ]
     if found[6].tested:

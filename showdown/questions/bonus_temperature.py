@@ -135,7 +135,7 @@ def _stuck_said(cold: Sequence[Beside]) -> list[str]:
     changed = [b for b in cold if b.frees or b.binds]
     if 0 < len(changed) <= MANY:
         named = [f"{b.before} to {b.after} ({b.label}, {b.changed.testbed})" for b in changed]
-        told += f" Of {cold[0].seeds} seeds, without to with it: {enumeration(named)}."
+        told += f" Of {cold[0].seeds} seeds, without to with it: {'. '.join(named)}."
     return [f"{told} So {verdict}.{few}"]
 
 
@@ -155,8 +155,8 @@ def _lowered(cold: Family) -> list[str]:
     helped = [m.effect for m in cold.members if m.word() is Word.HELPS]
     if not helped or len(helped) > MANY:
         return []
-    told = [f"{e.label} on {e.testbed} by {interval(e.difference)}" for e in helped if e.difference]
-    return [f"It does lower the mean regret of cold draws: {enumeration(told)}."]
+    told = [f"{e.label} on {e.testbed}: {interval(e.difference)}." for e in helped if e.difference]
+    return [f"It does lower the mean regret of cold draws. {' '.join(told)}"]
 
 
 def more(book: Book) -> list[str]:

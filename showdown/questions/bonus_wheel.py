@@ -34,9 +34,9 @@ def shown(found: Sequence[Family]) -> list[Judged]:
 def says(book: Book, found: Sequence[Family]) -> list[str]:
     """Counts."""
     return [
-        tally_sentence("Out of the box, with a weight of 1/√s", found[0]),
+        tally_sentence("Out of the box, weight 1/√s", found[0]),
         tally_sentence("The paper's settings, with a weight of 0.01", found[1]),
-        tally_sentence("Preset `beta-1`, weights from 0.0002 to 0.1 and ones that fall", found[2]),
+        tally_sentence("Preset `beta-1`, weights from 0.0002 to 0.1, falling ones too", found[2]),
     ]
 
 
@@ -46,8 +46,8 @@ QUESTION = Question(
     title="Does the feel-good bonus help on wheels?",
     asks=(
         "A wheel has a safe arm everywhere and one rich arm per quadrant outside the radius δ. "
-        "Rewards reach 50, so that λ weighs fifty times as much as where rewards are near 1: "
-        "λ = 0.002 is here what 0.1 is there, and 0.02/√s is what 1/√s is there. The "
+        "Rewards reach 50, so that λ weighs fifty times as much as where rewards are near 1. "
+        "So λ = 0.002 is here what 0.1 is there, and 0.02/√s is what 1/√s is there. The "
         "published wheel numbers are the regret of one fixed arm in another world; see "
         "[agreement](agreement.md)."
     ),

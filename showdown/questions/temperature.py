@@ -69,7 +69,7 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
     out = [
         tally_sentence("Draws colder than the posterior, beside the posterior's own", found[0]),
         tally_sentence("Draws hotter than it", found[1]),
-        tally_sentence("A bonus of λ ≥ 0.1 on the paper's hot targets, beside none", found[2]),
+        tally_sentence("A bonus of λ ≥ 0.1 on hot targets", found[2]),
         tally_sentence("One of λ < 0.1", found[3]),
     ]
     without = [float(e.without.mean()) for e in found[2].effects if e.tested]

@@ -192,7 +192,7 @@ else the released code does, see [the released code](released.md).
 
 `paper-beta1`, `paper-beta1-appendix` and `paper-equal-beta` differ from `paper` in the temperature
 alone, as do the presets that begin with `released-` from `released`. One exception: on logistic
-bandits the λ tables of the released code go with η = 10 and step 0.001, so that
+bandits the λ tables of the released code go with η = 10 and step 0.001. So
 `released-equal-beta` and `released-beta1-appendix` have these for Langevin agents and MALA. [Which
 tables go with which preset](reproducing.md).
 """
