@@ -76,10 +76,14 @@ QUESTION = Question(
     place=20,
     title="Does the feel-good bonus help in logistic bandits?",
     asks=(
-        "Rewards are 0 or 1, with 50 arms and the Bernoulli likelihood. The paper's bonus is the "
-        "largest *mean reward*, between 0 and 1. A bonus on the *score*, the logit, has no such "
-        "bound. Weights are constant unless they fall as λ/√s, which is what agents "
-        "have out of the box. [Agreement](agreement.md) has the paper's numbers in its own "
+        "A reward is a Bernoulli draw: 1 with the probability σ(θ·x) of the played arm, else 0. "
+        "Here θ·x is the arm's *score*, and σ(z) = 1/(1 + e^−z). That probability is the *mean "
+        "reward*, and regret adds up differences of mean rewards. Each round shows 50 arms; their "
+        "x and θ have length 1, so that mean rewards lie between 0.27 and 0.73. Agents fit this "
+        "law, the Bernoulli likelihood; those of the paper's grids fit 0 and 1 by squared loss. "
+        "The paper's bonus is the largest mean reward. A bonus on the largest score is not "
+        "bounded by 1. Weights are constant unless they fall as λ/√s, which is what agents have "
+        "out of the box. [Agreement](agreement.md) has the paper's numbers in its own "
         "environment."
     ),
     studies=(STUDY, FALLING, *(f"table-lambda-{name}" for name in PAPER)),
