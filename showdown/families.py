@@ -146,10 +146,10 @@ def stuck_sentences(book: Book, members: Sequence[Judged]) -> list[str]:
         share = yardsticks.stuck(run, book.yardsticks)
         if share is None or share.value == 0:
             continue
-        ends = f"{100 * share.low:.0f} to {100 * share.high:.0f} %"
+        ends = f"{100 * share.low:.0f}, {100 * share.high:.0f}"
         others = [own for own, other in zip(runs.values(), names, strict=True) if other == name]
         apart = f" ({_apart(run, family, others)})" if len(others) > 1 else ""
-        out.append(f"{name}{apart}: {round(share.value * share.count)} of {share.count} ({ends})")
+        out.append(f"{name}{apart}: {round(share.value * share.count)} of {share.count} [{ends}]")
     return out
 
 

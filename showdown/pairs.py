@@ -13,16 +13,22 @@ from showdown.book import Book
 from showdown.effects import mean_and_median
 from showdown.families import Family
 from showdown.places import Place
+from showdown.stuck_seeds import Beside, bar_of, beside, together
 
 Row = dict[str, Any]
 
 
 def rows_of(book: Book, families: Sequence[Family]) -> list[Row]:
-    """One row per pair: both regrets, the difference with its interval, three p, the verdict."""
+    """One row per pair: both regrets, the difference with its interval, three p, the verdict.
+
+    Stuck seeds have an exact test of their own, by Holm's rule over the same family.
+    """
     out = []
     for family in families:
+        tests = _stuck_tests(book, family)
         for m in family.members:
             e, d = m.effect, m.effect.difference
+            test = tests.get((id(e.changed), id(e.base)))
             mean_with, median_with = mean_and_median(e.with_it)
             mean_without, median_without = mean_and_median(e.without)
             out.append(
@@ -37,8 +43,12 @@ def rows_of(book: Book, families: Sequence[Family]) -> list[Row]:
                     "mean_without": mean_without,
                     "median_with": median_with,
                     "median_without": median_without,
+                    "best_fixed_arm": _fixed(book, e.changed),
                     "stuck_with": _stuck(book, e.changed),
                     "stuck_without": _stuck(book, e.base),
+                    "freed": test.freed if test else None,
+                    "bound": test.bound if test else None,
+                    "p_stuck_holm": test.holm if test else None,
                     "difference": d.value if d else None,
                     "low": e.ends[0],
                     "high": e.ends[1],
@@ -52,6 +62,18 @@ def rows_of(book: Book, families: Sequence[Family]) -> list[Row]:
                 }
             )
     return out
+
+
+def _stuck_tests(book: Book, family: Family) -> dict[tuple[int, int], Beside]:
+    """Those of the pairs that have enough seeds, by their runs."""
+    bar = bar_of(book)
+    found = [b for e in family.effects for b in beside(e.label, e.changed, e.base, bar)]
+    return {(id(b.changed), id(b.base)): b for b in together(found)}
+
+
+def _fixed(book: Book, run: Any) -> float | None:
+    own = None if run is None else book.yardsticks.get(yardsticks.key_of(run))
+    return None if own is None else own.fixed
 
 
 def _stuck(book: Book, run: Any) -> int | None:
@@ -111,13 +133,26 @@ COLUMNS = {
     "what": "what",
     "seeds": "seeds",
     "mean_without": "regret without",
-    "mean_with": "with",
+    "mean_with": "regret with",
+    "best_fixed_arm": "best fixed arm",
     "difference": "difference",
     "low": "low",
     "high": "high",
     "p_holm": "p (Holm)",
+    "stuck_without": "stuck without",
+    "stuck_with": "stuck with",
+    "freed": "freed",
+    "bound": "bound",
+    "p_stuck_holm": "p of stuck (Holm)",
     "verdict": "verdict",
 }
+
+
+def _shown(row: Row, name: str) -> str:
+    """A cell; a mean regret that does not beat the best fixed arm is marked."""
+    cell, fixed = _cell(row[name]), row["best_fixed_arm"]
+    marked = cell and name.startswith("mean_") and fixed is not None
+    return f"{cell}{yardsticks.mark(row[name], fixed)}" if marked else cell
 
 
 def to_html(by_question: Mapping[str, Sequence[Row]]) -> str:
@@ -126,7 +161,7 @@ def to_html(by_question: Mapping[str, Sequence[Row]]) -> str:
     lines = []
     for question, rows in by_question.items():
         for row in rows:
-            cells = [_cell({"question": question, **row}[name]) for name in COLUMNS]
+            cells = [_shown({"question": question, **row}, name) for name in COLUMNS]
             lines.append("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in cells) + "</tr>")
     return PAGE.replace("@head@", head).replace("@rows@", "\n".join(lines))
 
@@ -141,12 +176,15 @@ div { max-height: 80vh; overflow: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .2rem .6rem; text-align: left; border-bottom: 1px solid #8884; }
 th { cursor: pointer; position: sticky; top: 0; background: Canvas; white-space: nowrap; }
-td:nth-child(n+6):nth-child(-n+12), th:nth-child(n+6):nth-child(-n+12) { text-align: right; }
+td:nth-child(n+6):nth-child(-n+18), th:nth-child(n+6):nth-child(-n+18) { text-align: right; }
 input { font: inherit; padding: .3rem .5rem; width: 22rem; max-width: 90vw; }
 </style></head><body>
 <h1>All pairs</h1>
 <p>Regret with something beside without it, over the same seeds. A click on a heading sorts.
-Where <i>low</i> or <i>high</i> is empty, too few seeds differ to bound the difference.</p>
+† does not beat the best fixed arm. Where <i>low</i> or <i>high</i> is empty, too few seeds differ
+to bound the difference. <i>Freed</i> seeds are stuck only without it, <i>bound</i> ones only with
+it. Each p is by Holm's rule over the pairs of its family, of a studentised bootstrap of regrets, or
+of an exact test of stuck seeds.</p>
 <p><input type="search" placeholder="words to look for, such as adult hurts"
  aria-label="words to look for"> <span id="count"></span></p>
 <div><table><thead><tr>@head@</tr></thead><tbody>
@@ -155,7 +193,8 @@ Where <i>low</i> or <i>high</i> is empty, too few seeds differ to bound the diff
 <script>
 const body = document.querySelector("tbody"), rows = [...body.rows];
 const box = document.querySelector("input"), heads = [...document.querySelectorAll("th")];
-const text = (row, i) => row.cells[i].textContent, value = t => t === "" ? NaN : Number(t);
+const text = (row, i) => row.cells[i].textContent.replace("†", "");
+const value = t => t === "" ? NaN : Number(t);
 let column = -1, down = false;
 function sort(i) {
   down = column === i && !down; column = i;

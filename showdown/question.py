@@ -189,8 +189,8 @@ def page(book: Book, question: Question) -> str:
 
 
 COUNTS_ABOUT = (
-    "Pairs with lower / higher regret: by Holm's rule, by Benjamini and Hochberg's (BH), and "
-    "without any correction (raw). The last column is the mean change over the pairs."
+    "Pairs with lower / higher regret: by Holm's rule and by Benjamini and Hochberg's (BH), both "
+    "over the pairs of the row, and without correction (raw). The last column is the mean change."
 )
 
 
@@ -202,7 +202,7 @@ def _claims(book: Book, question: Question) -> list[str]:
         told = f"**{v.verdict.value}**{v.hangs_on}"
         rows.append([v.claim.said, v.claim.compared, v.number, f"{lower} / {higher}"])
         rows[-1] += [v.basis, told]
-    header = ("the paper says", "compared", "regret changes by", "lower / higher (Holm)")
+    header = ("the paper says", "compared", "regret changes by", "lower / higher (Holm in the row)")
     return [grid((*header, "from", "verdict"), rows, numbers=2), *_by_itself(own)]
 
 
@@ -224,13 +224,15 @@ def _by_itself(verdicts: Sequence[ClaimVerdict]) -> list[str]:
 def _stuck(book: Book, members: Sequence[Judged]) -> list[str]:
     """Stuck seeds of some pairs, with intervals."""
     told = stuck_sentences(book, members)
-    about = "Of some of these runs, with 95 % intervals of the share. The file of pairs has all."
+    about = "Of some runs, with 95 % intervals in per cent. The file of pairs has all."
     return [section("Stuck seeds", about, items(told))] if told else []
 
 
 def _yardsticks(book: Book, families: Sequence[Family]) -> list[str]:
-    """What the regrets of these pairs are to be measured against."""
-    runs = (e.changed for family in families for e in family.effects)
+    """What the regrets of these pairs are to be measured against, if any pair is judged there."""
+    effects = [e for family in families for e in family.effects]
+    beds = {e.testbed for e in effects if e.tested}
+    runs = (e.changed for e in effects if e.testbed in beds)
     return yardsticks.part(yardsticks.those_of((r for r in runs if r is not None), book.yardsticks))
 
 

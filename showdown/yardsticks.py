@@ -80,8 +80,14 @@ def stuck(result: AgentResult, found: Yardsticks) -> Estimate | None:
 def dagger(result: AgentResult, found: Yardsticks) -> str:
     """† where the mean regret of the chains that did not diverge is no lower than a fixed arm's."""
     own, whole = found.get(key_of(result)), result.final_regret[np.isfinite(result.final_regret)]
-    beats = own is None or (len(whole) > 0 and float(whole.mean()) < own.fixed)
-    return "" if beats else "†"
+    if own is None:
+        return ""
+    return mark(float(whole.mean()) if len(whole) else math.nan, own.fixed)
+
+
+def mark(mean: float, fixed: float) -> str:
+    """† of a mean regret that is no lower than a fixed arm's, or that there is not."""
+    return "" if mean < fixed else "†"
 
 
 @functools.lru_cache(maxsize=4096)
@@ -91,9 +97,8 @@ def _share(regrets: bytes, stuck_from: float) -> Estimate:
 
 ABOUT = "Regret over the same rounds of arms by chance and of the best fixed arm."
 ABOUT_DATA = (
-    "Regret over the same rounds of arms by chance, of the best fixed arm, and of a random forest "
-    "that is told the rewards of all arms. Where arms are classes, the best fixed arm is the "
-    "majority class."
+    "Regret over the same rounds. Where arms are classes, the best fixed arm is the majority "
+    "class. *Forest*: a random forest that is told the rewards of all arms."
 )
 
 

@@ -176,20 +176,40 @@ def neural_tables(testbeds: Sequence[str] = DATA) -> list[Made]:
     return runs
 
 
-def test_a_weight_that_falls_stands_beside_none_and_beside_the_paper_s() -> None:
+def counted(text: str, family: str) -> list[str]:
+    """The row of a family: pairs, lower / higher three times, and what could not be judged."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {family} |")]
+    return line.split(" | ")[1:6]
+
+
+def test_networks_with_a_bonus_stand_beside_none_and_a_falling_weight_beside_both() -> None:
     text = told(bonus_neural.QUESTION, neural_tables())
-    where = "of 4 pairs on adult, magic, mushroom and shuttle regret is"
-    assert f"A weight that falls as 1/√s, beside none: {where} lower in 0 and higher in 4" in text
-    assert f"beside the paper's constant weight: {where} lower in 4 and higher in 0" in text
-    assert re.search(r"\| adult \| \+(49|50)\.\d % \[.* \| `neural-lmcts` \|", text)
-    assert "1/√s, on adult: 3 of" not in text and "`neural-sfglmcts`" not in text
+    assert counted(text, "Langevin agents, λ_s = 1/√s") == ["4", "0 / 4", "0 / 4", "0 / 4", "0"]
+    assert counted(text, "λ_s = 1/√s beside the paper's λ") == ["4", *["4 / 0"] * 3, "0"]
     # At b = 10 the smoothed agent is the plain one: data sets count once.
-    assert f"at the paper's weights: of {len(DATA)} pairs on {len(DATA)} testbeds regret" in text
+    ten = str(len(DATA))
+    assert counted(text, "Langevin agents, the paper's λ and b")[:2] == [ten, f"0 / {ten}"]
+    assert "1/√s, on adult: 3 of" not in text and "`neural-sfglmcts`" not in text
+    # Ten pairs of both kinds of agents, 32 of the sweep and four of the weight that falls.
+    assert "The bonus beside none: of 56 pairs regret is lower in 0 and higher in 56 (30" in text
+    assert re.search(r"\| adult \| 100\.\d \(.*\) \| 110\.\d \(.*\) \| 1(49|50)\.\d† \(", text)
+    assert re.search(r"\| adult \| .*\| \+3[67]\.\d % \[", text)
     check_short(text)
     without = [m for m in neural_tables() if m[0] != "question-falling-neural"]
-    text = told(bonus_neural.QUESTION, without)
-    assert "A weight that falls as 1/√s, beside none: not enough seeds yet." in text
-    assert "constant weight" not in text
+    assert "λ_s = 1/√s" not in told(bonus_neural.QUESTION, without)
+    nothing = [(study, first(r, 19)) for study, r in neural_tables(("adult",))]
+    assert "The bonus beside none: not enough seeds yet." in told(bonus_neural.QUESTION, nothing)
+
+
+def test_a_pair_of_two_families_is_one_pair() -> None:
+    """The same run in the paper's table and in the sweep."""
+    made = [m for m in neural_tables(("adult",)) if m[0].startswith("data-")]
+    alone = told(bonus_neural.QUESTION, made)
+    (paper,) = [m for m in made if m[1].agent == "neural-fglmcts"]
+    twice = told(bonus_neural.QUESTION, [*made, ("question-lambda-neural", paper[1])])
+    assert counted(twice, "Langevin agents, λ and b swept")[0] == "1"
+    for text in (alone, twice):
+        assert "The bonus beside none: of 2 pairs regret is lower in 0 and higher in 2 (30" in text
 
 
 def test_why_a_data_set_is_not_judged_is_said() -> None:

@@ -286,7 +286,7 @@ def test_stuck_seeds_are_nearer_to_chance_than_to_a_told_learner() -> None:
     e = effect("x", dataclasses.replace(made, agent="y"), made)
     book = book_of(yardsticks=found)
     members = Family.of("f", [e]).members
-    assert stuck_sentences(book, members)[0] == "`lmcts` on linear-20: 4 of 20 (8 to 42 %)"
+    assert stuck_sentences(book, members)[0] == "`lmcts` on linear-20: 4 of 20 [8, 42]"
 
 
 def test_stuck_seeds_are_counted_run_by_run() -> None:
@@ -305,15 +305,38 @@ def test_stuck_seeds_are_counted_run_by_run() -> None:
     first = Family.of("one", [effect("x", mean, ours), effect("x", score, ours)]).members
     second = Family.of("two", [effect("x", mean, theirs)]).members
     assert stuck_sentences(book, [*first, *second]) == [
-        "`fglmcts` on linear-20 (one): 3 of 20 (5 to 36 %)",
-        "`fglmcts`, λ = 1, on linear-20: 8 of 20 (22 to 61 %)",
-        "`fglmcts`, λ = 1, bonus on the score, on linear-20: 19 of 20 (76 to 99 %)",
-        "`fglmcts` on linear-20 (two): 5 of 20 (11 to 47 %)",
+        "`fglmcts` on linear-20 (one): 3 of 20 [5, 36]",
+        "`fglmcts`, λ = 1, on linear-20: 8 of 20 [22, 61]",
+        "`fglmcts`, λ = 1, bonus on the score, on linear-20: 19 of 20 [76, 99]",
+        "`fglmcts` on linear-20 (two): 5 of 20 [11, 47]",
     ]
     both = Family.of("one", [effect("x", mean, theirs), effect("x", score, other)]).members
     told = stuck_sentences(book, both)
     assert told[0].startswith("`fglmcts` on linear-20 (beta = 2.0): 5 of 20")
     assert told[2].startswith("`fglmcts` on linear-20 (beta = 3.0): 7 of 20")
+
+
+def test_a_pair_has_its_fixed_arm_and_who_is_freed() -> None:
+    """Ten seeds are stuck without it, two other ones with it; both means are on either side."""
+
+    def stuck(mean: float, which: range, agent: str) -> AgentResult:
+        lost = np.where(np.isin(np.arange(30), which), 400.0, 1.0)
+        return dataclasses.replace(run(agent, mean + NOISE), rounds=2000, simple_regret=lost)
+
+    base, changed = stuck(500.0, range(10), "lmcts"), stuck(449.0, range(20, 22), "fglmcts")
+    key = yardsticks.key_of(base)
+    book = book_of(yardsticks={key: Yardstick(*key, 1000.0, 450.0, np.nan)})
+    (row,) = pairs.rows_of(book, [Family.of("f", [effect("x", changed, base)])])
+    assert (row["best_fixed_arm"], row["stuck_without"], row["stuck_with"]) == (450.0, 10, 2)
+    assert (row["freed"], row["bound"]) == (10, 2)
+    assert row["p_stuck_holm"] == pytest.approx(2 * (1 + 12 + 66) / 2**12)
+    told = pairs.to_html({"mine": [row]})
+    assert re.search(r"<td>500(\.\d+)?†</td><td>449(\.\d+)?</td><td>450</td>", told)
+    assert "†" not in pairs.to_csv([row])
+    (alone,) = pairs.rows_of(book_of(), [Family.of("f", [effect("x", changed, base)])])
+    assert (alone["best_fixed_arm"], alone["p_stuck_holm"]) == (None, None)
+    assert "†</td>" not in pairs.to_html({"mine": [alone]})
+    assert yardsticks.mark(np.nan, 1.0) == yardsticks.mark(1.0, 1.0) == "†"
 
 
 def test_yardsticks_are_kept(tmp_path: Path) -> None:

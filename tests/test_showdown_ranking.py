@@ -185,7 +185,7 @@ def test_the_page() -> None:
     fixed = {key_of(r): Yardstick(*key_of(r), 60.0, 50.0, np.nan) for r in results}
     book = Book(Shelf([Kept(r, ("ranking",)) for r in results]), searched=rows, yardsticks=fixed)
     text = page(book, ranking.QUESTION)
-    assert "- linear-20: `linucb` may be the best of 3 (30 seeds)." in text
+    assert "- linear-20: 1 of 3 may be the best (30 seeds); lowest mean: `linucb`." in text
     middle = [f"{np.median(mean + WAVES):.2f}" for mean in (5.0, 7.0)]
     cell = f"**5.00 ({middle[0]})**"
     assert f"| `linucb` | 1.0 | {cell} | {cell} |" in text

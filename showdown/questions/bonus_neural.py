@@ -2,22 +2,26 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from feelgood.engine.results import AgentResult
 from showdown.book import Book, grid, section
 from showdown.changes import pooled
-from showdown.effects import FEWEST_SEEDS, Effect, effect
-from showdown.families import Family, Judged, tally_sentence
+from showdown.effects import FEWEST_SEEDS, Effect, distinct, effect, regret_text, seeds_text
+from showdown.families import Family, Judged, Word
 from showdown.pairing import DATA, DATA_STUDIES, at, bonus_effects, in_order, without_twins
 from showdown.question import Claim, Question, Says
 from showdown.shelf import settings_text, unsmoothed
-from showdown.wording import enumeration, number, percent
+from showdown.wording import count, enumeration, percent
+from showdown.yardsticks import dagger
 
 SWEEP = ("question-lambda-neural",)
 FALLING = ("question-falling-neural",)
 LARGEST = "λ = 0.5, b = 10"
 LANGEVIN = ("neural-fglmcts", "neural-sfglmcts")
 RIVALS = ("neural-eps-greedy", "neural-ucb")
+#: Whose regrets the page shows.
+SHOWN = ("neural-lmcts", LANGEVIN[0], *RIVALS)
+#: Families of a bonus beside none.
+BESIDE_NONE = (0, 1, 2, 5)
 
 
 def langevin(book: Book) -> list[Effect]:
@@ -90,15 +94,8 @@ def shown(found: Sequence[Family]) -> list[Judged]:
 
 
 def says(book: Book, found: Sequence[Family]) -> list[str]:
-    """Counts, and what is not judged."""
-    out = [
-        tally_sentence("Langevin agents at the paper's weights", found[0]),
-        tally_sentence("NeuralTS at the paper's weights", found[1]),
-        tally_sentence("Weights 0.01 to 0.5, caps 1 and 10", found[2]),
-        tally_sentence("A weight that falls as 1/√s, beside none", found[5]),
-    ]
-    if found[6].tested:
-        out.append(tally_sentence("The same beside the paper's constant weight", found[6]))
+    """All pairs with a bonus beside none, and what is not judged."""
+    out = [_beside_none([m for i in BESIDE_NONE for m in found[i].members if m.effect.tested])]
     judged = {m.effect.testbed for m in found[0].members if m.effect.tested}
     alone = {e.testbed for e in found[0].effects if e.changed is not None and e.base is None}
     few = [name for name in DATA if name not in judged | alone]
@@ -112,41 +109,40 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
     return out
 
 
+def _beside_none(members: Sequence[Judged]) -> str:
+    """Each pair once, though it may stand in two families: the paper's weight is in the sweep."""
+    once = distinct([m.effect for m in members])
+    words = [m.word() for m in members if any(m.effect is e for e in once)]
+    if not words:
+        return "The bonus beside none: not enough seeds yet."
+    return (
+        f"The bonus beside none: of {count(len(once), 'pair')} regret is lower in "
+        f"{words.count(Word.HELPS)} and higher in {words.count(Word.HURTS)} ({seeds_text(once)}, "
+        "Holm's rule in each row below)."
+    )
+
+
 def by_data_set(book: Book) -> list[str]:
-    """What each data set says of the rivals, and who has the lowest mean there."""
-    columns = [
-        (f"`{agent}` beside `{beside}`", rivals(book, (agent,), beside))
-        for beside, agent in (
-            ("neural-lmcts", "neural-eps-greedy"),
-            ("neural-lmcts", "neural-ucb"),
-            ("neural-fglmcts", "neural-eps-greedy"),
-        )
-    ]
-    beds = [n for n in DATA if any(e.testbed == n and e.tested for _, own in columns for e in own)]
+    """Regrets of the agents on each data set, and what it says of the open claim."""
+    change = greedy(book)
+    beds = [n for n in DATA if any(e.testbed == n and e.tested for e in change)]
     rows = []
     for bed in beds:
-        changes = [pooled(e for e in own if e.testbed == bed) for _, own in columns]
-        means = {
-            r.agent: float(r.final_regret.mean())
-            for r in book.shelf.of(f"data-{bed}")
-            if len(r.seeds) >= FEWEST_SEEDS and np.isfinite(r.final_regret).all()
-        }
-        lowest = min(means, key=lambda agent: means[agent])
-        told = [percent(c) if c else "–" for c in changes]
-        rows.append([bed, *told, _medians(book, bed), f"`{lowest}`"])
+        own = {r.agent: r for r in book.shelf.of(f"data-{bed}") if r.agent in SHOWN}
+        cells = [_regret(book, own.get(agent)) for agent in SHOWN]
+        told = pooled(e for e in change if e.testbed == bed)
+        rows.append([bed, *cells, percent(told) if told else "–"])
     about = (
-        "The paper calls `neural-ucb` and `neural-eps-greedy` *competitive*. In its tables "
-        "ε-greedy is the best on mushroom and NeuralUCB on adult. Here regret changes so, with "
-        "95 % intervals. Medians are those of ε-greedy, NeuralUCB and `neural-lmcts`: seeds that "
-        "stay with few arms move means alone."
+        "In the paper's tables ε-greedy is the best on mushroom and NeuralUCB on adult. Here are "
+        "mean regrets (medians) at the paper's settings. † does not beat the best fixed arm."
     )
-    header = ("data set", *(name for name, _ in columns), "medians", "lowest mean")
+    beside = f"`{RIVALS[0]}` beside `{LANGEVIN[0]}`"
+    header = ("data set", *(f"`{agent}`" for agent in SHOWN), beside)
     return [section("Data sets", about, grid(header, rows))] if rows else []
 
 
-def _medians(book: Book, bed: str) -> str:
-    found = {r.agent: float(np.median(r.final_regret)) for r in book.shelf.of(f"data-{bed}")}
-    return " / ".join(number(found.get(agent, np.nan)) for agent in (*RIVALS, "neural-lmcts"))
+def _regret(book: Book, r: AgentResult | None) -> str:
+    return "–" if r is None else regret_text(r, dagger(r, book.yardsticks))
 
 
 QUESTION = Question(
@@ -157,7 +153,7 @@ QUESTION = Question(
         "Data sets turned into bandits, with the paper's networks, features and settings; arms are "
         "classes or items. In the released code the Langevin agents had no bonus, and NeuralTS had "
         "it on the played arm alone. Here all have the bonus of the paper's definition, the "
-        "largest value over all arms. Only pairs with at least 20 common seeds are judged."
+        "largest value over all arms."
     ),
     studies=(*SWEEP, *FALLING, "data-*"),
     claims=(

@@ -11,6 +11,7 @@ from showdown.figures import scatter
 from showdown.pairing import in_order
 from showdown.question import Question
 from showdown.wording import count, enumeration, number
+from showdown.yardsticks import dagger
 
 STUDY = "question-compute"
 
@@ -69,7 +70,7 @@ def more(book: Book) -> list[str]:
                         str(r.settings["steps"]),
                         "–" if cost.gradients is None else f"{cost.gradients:,.0f}",
                         f"{cost.seconds:.3g}",
-                        number(r.regret.mean),
+                        f"{number(r.regret.mean)}{dagger(r, book.yardsticks)}",
                     ]
                 )
     drawn = [(r.agent, chain_cost(r).gradients or 0.0, r) for r in results]

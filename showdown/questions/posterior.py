@@ -108,7 +108,7 @@ def more(book: Book) -> list[str]:
             settings_text(r, SETTINGS).replace(" = ", "="),
             f"{float(f'{variance_ratio(r):.2g}'):,g}×",
             f"{np.nanmean(measured(r)):.3g}",
-            regret_text(r),
+            regret_text(r, yardsticks.dagger(r, book.yardsticks)),
         ]
         for r in runs
     ]

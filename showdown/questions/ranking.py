@@ -15,14 +15,17 @@ STUDY = "ranking"
 
 
 def says(book: Book, families: Sequence[Family]) -> list[str]:
-    """Who may be the best, testbed by testbed, and over all."""
+    """How many may be the best, testbed by testbed, and who over all; the table has the names."""
     results = book.shelf.of(STUDY)
     found = by_testbed(book, STUDY)
     out = []
     for testbed, own in found.items():
-        best = [f"`{p.result.agent}`" for p in own if p.may_be_best]
+        best = sum(p.may_be_best for p in own)
         seeds = min(len(p.result.seeds) for p in own)
-        out.append(f"{testbed}: {enumeration(best)} may be the best of {len(own)} ({seeds} seeds).")
+        out.append(
+            f"{testbed}: {best} of {len(own)} may be the best ({seeds} seeds); lowest mean: "
+            f"`{own[0].result.agent}`."
+        )
     ranking = overall(results)
     if ranking is not None:
         best = [f"`{s.name}`" for s in ranking.standings if s.may_be_best]

@@ -46,7 +46,7 @@ def early(book: Book) -> list[Effect]:
 def _cut(r: AgentResult) -> AgentResult:
     """Its regret until `EARLY`, or until the first point of the curve after it."""
     place = min(int(np.searchsorted(r.curve_rounds, EARLY)), len(r.curve_rounds) - 1)
-    return dataclasses.replace(r, final_regret=r.curve[:, place])
+    return dataclasses.replace(r, rounds=EARLY, final_regret=r.curve[:, place])
 
 
 def free(book: Book) -> list[Effect]:
