@@ -17,10 +17,9 @@ INTRODUCTION = """# Results
 weight. *Regret* is what was lost beside the best arms: lower is better."""
 
 CLAIMS = (
-    "The number is the change of regret, a geometric mean over pairs of runs that share their "
-    "seeds. The intervals of all claims hold together with 95 %, but for [rare stuck "
-    "seeds](reading.md#intervals). No row rests on fewer than 20 seeds. [How verdicts are "
-    "made](reading.md#claims). The paper's other claims stand on the pages below."
+    "Changes are geometric means over pairs of runs that share their seeds. The intervals of all "
+    "claims hold together with 95 %, but for [rare stuck seeds](reading.md#intervals). [How "
+    "verdicts are made](reading.md#claims). Other claims of the paper stand on the pages below."
 )
 
 #: Pages by topic, each with a short name. A page that is not here stands under *More*.
@@ -48,8 +47,12 @@ TOPICS = {
         "posterior": "posterior error",
         "compute": "compute",
     },
-    "Networks": {"stuck-networks": "stuck seeds", "risky-mushrooms": "risky mushrooms"},
-    "Agents": {"ranking": "tuned alike", "defaults": "out of the box"},
+    "Agents": {
+        "ranking": "tuned alike",
+        "defaults": "out of the box",
+        "stuck-networks": "stuck networks",
+        "risky-mushrooms": "risky mushrooms",
+    },
     "About": {
         "agreement": "published numbers",
         "reading": "how to read",
@@ -57,14 +60,14 @@ TOPICS = {
     },
 }
 
-#: What somebody has, the testbeds of the ranking that are like it, and the agent to compare with.
+#: What somebody has, and the testbeds of the ranking that are like it.
 SITUATIONS = (
-    ("Linear rewards, few features per arm", ("linear-20", "linear-40")),
-    ("Rewards of 0 or 1", ("logistic-20",)),
-    ("A rare arm that pays a lot", ("wheel-0.5", "wheel-0.99")),
+    ("Linear", ("linear-20", "linear-40")),
+    ("0 or 1", ("logistic-20",)),
+    ("Rare arm", ("wheel-0.5", "wheel-0.99")),
 )
-#: More agents than this are not named.
-NAMED = 4
+#: So many agents are named where there are more; a single one more is named, too.
+NAMED = 3
 #: So many agents with a network the paper has.
 NETWORKS = 8
 
@@ -72,7 +75,7 @@ NETWORKS = 8
 def page(book: Book, others: Sequence[tuple[str, str]] = ()) -> str:
     """The front page; `others` are further pages with their titles."""
     rows = [
-        [v.claim.said, f"**{v.verdict.value}**{v.hangs_on}", v.number, f"[{v.basis}]({q.name}.md)"]
+        [v.claim.said, f"**{v.verdict.value}**{v.hangs_on}", v.number, f"[{v.seen}]({q.name}.md)"]
         for q, v in claim_verdicts(book)
         if v.claim.front
     ]
@@ -95,9 +98,9 @@ def topics(pages: Mapping[str, str]) -> str:
     rows, left = [], dict(pages)
     for topic, names in TOPICS.items():
         own = [f"[{short}]({name}.md)" for name, short in names.items() if left.pop(name, "")]
-        rows += [[topic, " · ".join(own)]] if own else []
+        rows += [[topic, ", ".join(own)]] if own else []
     own = [f"[{title}]({name}.md)" for name, title in left.items()]
-    rows += [["More", " · ".join(own)]] if own else []
+    rows += [["More", ", ".join(own)]] if own else []
     return grid(("topic", "pages"), rows, numbers=2)
 
 
@@ -109,21 +112,18 @@ def _temperature(book: Book) -> str:
 
 
 def what_to_use(book: Book) -> str:
-    """From the ranking of tuned agents: who may be the best where."""
+    """From the ranking of tuned agents: who may be the best where. One row per testbed."""
     found = by_testbed(book, "ranking")
     rows = []
     for title, testbeds in SITUATIONS:
-        own = [found[t] for t in testbeds if t in found]
-        rows.append([*_situation(book, title, own, testbeds), *_yardsticks(book, own)])
-    for name, places_there in _networks(book).items():
-        own = [places_there]
-        told = _situation(book, f"A table like {name}, with networks", own, [name])
-        rows.append([*told, *_yardsticks(book, own)])
-    header = ("you have", "use", "its regret", "`lints`", "best fixed arm", "chance", "rounds")
+        rows += _situation(book, title, {t: found[t] for t in testbeds if t in found})
+    for name, own in _networks(book).items():
+        rows += _situation(book, "Networks", {name: own})
+    header = ("rewards", "use", "its regret", "`lints`", "best fixed arm", "chance", "rounds")
     said = (
-        "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, with "
-        "the lowest mean first. Plain `lints`, the best fixed arm and arms by chance stand beside "
-        "them. Networks have the paper's settings. † on average does not beat the best fixed arm."
+        "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, the "
+        "lowest mean first. Beside them: plain `lints`, the best fixed arm, arms by chance. "
+        "Networks are not tuned but have the paper's settings. † No better than the best fixed arm."
     )
     return f"{said}\n\n{grid(header, rows, numbers=2)}"
 
@@ -134,45 +134,30 @@ def _networks(book: Book) -> dict[str, list[Place]]:
     return {name: own for name, own in found.items() if len(own) >= NETWORKS}
 
 
-def _situation(
-    book: Book, title: str, found: Sequence[Sequence[Place]], testbeds: Sequence[str]
-) -> list[str]:
-    """One row: agents that may be the best on all of these testbeds."""
-    if not found:
-        return [title, "not enough seeds yet", "", ""]
-    best = [
-        p.result.agent
-        for p in found[0]
-        if all(
-            any(o.may_be_best and o.result.agent == p.result.agent for o in own) for own in found
-        )
+def _situation(book: Book, title: str, found: Mapping[str, Sequence[Place]]) -> list[list[str]]:
+    """A row per testbed: agents that may be the best on all of these, or else on this one."""
+    sets = {bed: [p.result.agent for p in own if p.may_be_best] for bed, own in found.items()}
+    rows = []
+    for bed, own in found.items():
+        best = [a for a in next(iter(sets.values())) if all(a in o for o in sets.values())]
+        best = best or sets[bed]
+        shown = NAMED if len(best) > NAMED + 1 else len(best)
+        named = [f"`{a}`" for a in best[:shown]]
+        more = [f"{len(best) - shown} more"] if len(best) > shown else []
+        about = f"{title}: {bed}"
+        rows.append([about, enumeration([*named, *more]), *_numbers(book, best[0], own)])
+    return rows or [[title, "not enough seeds yet", "", "", "", "", ""]]
+
+
+def _numbers(book: Book, agent: str, here: Sequence[Place]) -> list[str]:
+    """Its mean regret with its interval, that of `lints`, of a fixed arm, of chance; rounds."""
+    by_name = {p.result.agent: p for p in here}
+    own = by_name[agent]
+    stick = book.yardsticks.get(key_of(own.result))
+    return [
+        f"{estimate(own.mean)}{dagger(own.result, book.yardsticks)}",
+        number(by_name["lints"].mean.value) if "lints" in by_name else "–",
+        number(stick.fixed) if stick else "–",
+        number(stick.uniform) if stick else "–",
+        f"{own.result.rounds:,}",
     ]
-    if not best:
-        best = [next(p.result.agent for p in own if p.may_be_best) for own in found]
-        named = [f"`{a}` ({t})" for a, t in zip(best, testbeds, strict=False)]
-        return [title, enumeration(list(dict.fromkeys(named))), *_numbers(book, best, found)]
-    named = [f"`{a}`" for a in best[:NAMED]]
-    more = [f"{len(best) - NAMED} more"] if len(best) > NAMED else []
-    return [title, enumeration([*named, *more]), *_numbers(book, [best[0]] * len(found), found)]
-
-
-def _numbers(book: Book, agents: Sequence[str], found: Sequence[Sequence[Place]]) -> list[str]:
-    """Mean regrets with intervals on each testbed, and those of `lints`."""
-    own, plain = [], []
-    for agent, here in zip(agents, found, strict=True):
-        by_name = {p.result.agent: p for p in here}
-        mark = dagger(by_name[agent].result, book.yardsticks)
-        own.append(f"{estimate(by_name[agent].mean)}{mark}")
-        plain.append(number(by_name["lints"].mean.value) if "lints" in by_name else "–")
-    return ["; ".join(own), "; ".join(plain)]
-
-
-def _yardsticks(book: Book, found: Sequence[Sequence[Place]]) -> list[str]:
-    """What the best fixed arm and arms by chance lose on each testbed, and over which rounds."""
-    runs = [own[0].result for own in found]
-    sticks = [book.yardsticks.get(key_of(run)) for run in runs]
-    fixed = [number(own.fixed) if own else "–" for own in sticks]
-    chance = [number(own.uniform) if own else "–" for own in sticks]
-    rounds = [f"{run.rounds:,}" for run in runs]
-    rounds = rounds[:1] if len(set(rounds)) == 1 else rounds
-    return ["; ".join(own) for own in (fixed, chance, rounds)]

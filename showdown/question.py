@@ -112,6 +112,11 @@ class ClaimVerdict:
         return ", ".join([count(len(tested), "pair"), where, seeds_text(tested)])
 
     @property
+    def seen(self) -> str:
+        """`linear-20, 30 seeds`: the same in short."""
+        return self.basis.partition(", ")[2] or self.basis
+
+    @property
     def hangs_on(self) -> str:
         """`, hangs on shuttle`, where leaving out one testbed changes the verdict."""
         if self.claim.divides(self.by_itself):

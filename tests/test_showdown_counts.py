@@ -273,6 +273,9 @@ def test_the_headline(way: str) -> None:
     # Which of the smallest chances are below 0.0001 is seen with an error of a tenth.
     (differ,) = told(r"by the released code and (\d+) differs?\.")
     assert corrected["differs"] == pytest.approx(differ, abs=2)
+    (wheel,) = told(r"differs?\. (\d+) of these are the wheel's")
+    found = (n for n, verdict in settled(way).items() if verdict == "differs")
+    assert sum(published()[n]["testbed"].startswith("wheel") for n in found) == wheel
     said = told(
         r"Without correction (\d+) agrees?, (\d+) (?:are|is) explained, (\d+) differs?, "
         r"(\d+) (?:are|is) too uncertain to tell and (\d+) (?:are|is) not run yet\."
@@ -344,11 +347,12 @@ def fitted_to(number: int) -> set[str]:
     return {what for what, rests in holds.items() if rests}
 
 
-def test_fitted_choices_are_named_and_counted() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_fitted_choices_are_named_and_counted(way: str) -> None:
     for number, row in enumerate(verdicts()):
         assert set(filter(None, row["fitted"].split("; "))) == fitted_to(number), number
     rest = {n for n in once() if fitted_to(n)}
-    equal = {n for n, verdict in settled("convolution").items() if verdict != "differs"}
+    equal = {n for n, verdict in settled(way).items() if verdict != "differs"}
     assert told(r"(\d+) of the (\d+) and (\d+) of the (\d+) that agree or are explained rest") == [
         len(rest & equal),
         len(equal),

@@ -580,8 +580,8 @@ def test_the_front_page_says_what_the_pages_say() -> None:
     for row in rows:
         line = told()[row["said"]]
         assert row["number"] == f"{line['value']} % [{line['low']}, {line['high']}]"
-        for name in ("verdict", "hangs", "basis"):
-            assert row[name] == line[name]
+        assert (row["verdict"], row["hangs"]) == (line["verdict"], line["hangs"])
+        assert row["basis"] == line["basis"].partition(", ")[2]
         page = (ROOT / "docs" / "results" / row["page"]).read_text()
         assert line[0] in page
 

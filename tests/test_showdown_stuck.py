@@ -295,7 +295,7 @@ def test_so_many_networks_are_stuck_at_the_papers_settings(
     if cap != 1.0:
         page = (RESULTS.parent / "docs" / "results" / "bonus-neural.md").read_text()
         agent = "`neural-lmcts`" if lam is None else f"`neural-fglmcts`, λ = {lam:g},"
-        assert f"{agent} on adult: {WRONG[lam, cap]} of 100 (" in page
+        assert f"{agent} on adult: {WRONG[lam, cap]} of 100 [" in page
 
 
 PAPER: dict[str, Any] = {"lr": 0.005, "beta": 775.5, "batch": 256}

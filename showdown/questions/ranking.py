@@ -28,8 +28,8 @@ def says(book: Book, families: Sequence[Family]) -> list[str]:
         )
     ranking = overall(results)
     if ranking is not None:
-        best = [f"`{s.name}`" for s in ranking.standings if s.may_be_best]
-        out.append(f"Over all of them, by mean rank: {enumeration(best)} may be the best.")
+        named = [f"`{s.name}`" for s in ranking.standings if s.may_be_best]
+        out.append(f"Over all of them, by mean rank: {enumeration(named)} may be the best.")
     return out or [NOT_RUN]
 
 
