@@ -1,4 +1,4 @@
-"""The bonus on a smoothed maximum that `studies/soft_maximum.py` has: its limits, its gradient."""
+"""The bonuses that `studies/other_bonuses.py` has: their limits, their gradients."""
 
 import importlib
 import sys
@@ -39,20 +39,30 @@ CAPS = (float(np.median(SCORES.max(axis=1))), 100.0)
 
 
 @pytest.fixture
-def soft(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The study's energy, of a softness and a cap; registered for as long as a test takes."""
+def bonuses(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The study's plug-in; its agents are registered for as long as a test takes."""
     assert "lints" in AGENTS
     monkeypatch.setattr(AGENTS, "_families", dict(AGENTS._families))
     monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.delitem(sys.modules, "soft_maximum", raising=False)
-    energy = importlib.import_module("soft_maximum").SoftEnergy
-    own = (NETWORK, ETA, NONE, None, "squared")
+    monkeypatch.delitem(sys.modules, "other_bonuses", raising=False)
+    return importlib.import_module("other_bonuses")
 
-    def made(softness: float, cap: float) -> NetworkEnergy:
-        told = {"softness": softness, "lam": LAM, "b": cap}
-        return energy(*own, **{name: jnp.asarray(value) for name, value in told.items()})
 
-    return made
+def made(kind: Any, **told: float) -> NetworkEnergy:
+    own = {name: jnp.asarray(value) for name, value in told.items()}
+    return kind(NETWORK, ETA, NONE, None, "squared", **own)
+
+
+@pytest.fixture
+def soft(bonuses: Any) -> Any:
+    """The energy of a softness and a cap."""
+    return lambda softness, cap: made(bonuses.SoftEnergy, softness=softness, lam=LAM, b=cap)
+
+
+@pytest.fixture
+def parted(bonuses: Any) -> Any:
+    """The energy of both weights and a cap."""
+    return lambda lam, lift, cap: made(bonuses.PartedEnergy, lam=lam, lift=lift, b=cap)
 
 
 def hard(lam: float, cap: float) -> NetworkEnergy:
@@ -101,3 +111,50 @@ def test_with_much_softness_it_is_the_mean_over_the_arms(soft: Any) -> None:
 
     plain = hard(0.0, 100.0).data_term(batch(), THETA)[1]
     np.testing.assert_allclose(plain - gradient, jax.grad(mean)(THETA), rtol=1e-2, atol=1e-3)
+
+
+def bonus_gradient(energy: NetworkEnergy) -> np.ndarray:
+    """What the bonus adds to the gradient of the energy."""
+    plain = hard(0.0, 100.0).data_term(batch(), THETA)[1]
+    return np.asarray(energy.data_term(batch(), THETA)[1] - plain)
+
+
+@pytest.mark.parametrize("cap", CAPS, ids=("binds", "free"))
+def test_without_lift_the_parted_bonus_is_that_on_the_maximum(parted: Any, cap: float) -> None:
+    (value, gradient), (want, slope) = (
+        e.data_term(batch(), THETA) for e in (parted(LAM, 0.0, cap), hard(LAM, cap))
+    )
+    np.testing.assert_allclose(value, want, rtol=1e-5)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-4, atol=1e-5)
+    assert np.abs(bonus_gradient(parted(LAM, 0.0, cap))).max() > 0.1
+
+
+@pytest.mark.parametrize("cap", CAPS, ids=("binds", "free"))
+def test_the_gradient_of_the_parted_bonus_is_that_of_its_value(parted: Any, cap: float) -> None:
+    energy = parted(0.3, LAM, cap)
+    want = jax.grad(lambda theta: energy.data_term(batch(), theta)[0])(THETA)
+    np.testing.assert_allclose(energy.data_term(batch(), THETA)[1], want, rtol=1e-4, atol=1e-5)
+
+
+def test_the_lift_is_on_the_other_arms_alone(parted: Any) -> None:
+    """Which arm is the best is a constant in it, so no part of the gradient is its."""
+    best = jnp.asarray(SCORES.argmax(axis=1))
+
+    def lifted(theta: jax.Array) -> jax.Array:
+        scores = NETWORK.forward(NETWORK.split(theta), batch().contexts, None)[0]
+        others = jnp.where(jnp.arange(SPEC.arms) == best[:, None], 0.0, scores)
+        return LAM * jnp.sum(jnp.sum(others, axis=1) / (SPEC.arms - 1) * batch().counts)
+
+    want = -np.asarray(jax.grad(lifted)(THETA))
+    np.testing.assert_allclose(bonus_gradient(parted(0.0, LAM, 100.0)), want, rtol=1e-4, atol=1e-5)
+
+
+def test_both_parts_by_their_shares_are_the_mean_over_the_arms(parted: Any, soft: Any) -> None:
+    """As the maximum with much softness is."""
+    shares = LAM / SPEC.arms, LAM * (SPEC.arms - 1) / SPEC.arms
+    np.testing.assert_allclose(
+        bonus_gradient(parted(*shares, 100.0)),
+        bonus_gradient(soft(1e3, 100.0)),
+        rtol=2e-2,
+        atol=2e-3,
+    )
