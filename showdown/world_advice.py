@@ -50,8 +50,9 @@ def _networks(book: Book) -> str:
     freed, bound = freed_and_bound(bonus)
     return (
         f"Networks on adult: the bonus binds seeds to a wrong arm in {bound} of {len(bonus)} "
-        f"settings and frees some in {freed}. Smoothed over the arms it lifts them all, and frees "
-        f"some in {freed_and_bound(smoothed)[0]} of {len(smoothed)}: [why](stuck-networks.md)."
+        f"settings and frees some in {freed}. Smoothed over the arms it frees some in "
+        f"{freed_and_bound(smoothed)[0]} of {len(smoothed)} and binds some in "
+        f"{freed_and_bound(smoothed)[1]}: [why](stuck-networks.md)."
     )
 
 

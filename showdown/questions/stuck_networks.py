@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from feelgood.engine.results import AgentResult
 from showdown.book import Book, grid, section
 from showdown.effects import effect, regret_text
@@ -20,19 +22,19 @@ from showdown.stuck_seeds import (
     together,
 )
 from showdown.wording import capital, count, enumeration
-from showdown.yardsticks import dagger
+from showdown.yardsticks import LAST, dagger, key_of
 
-STUDIES = ("question-stuck", "question-stuck-filter")
+STUDIES = ("question-stuck", "question-stuck-filter", "question-stuck-parts")
 #: The paper's step size, β and batch on adult.
 LR, BETA, BATCH = 0.005, 775.5, 256
 #: How the comparison of the longest step ends.
 SHORTEST = ", beside the shortest step"
 #: Families, as they are called.
-PLAIN, BONUS, SMOOTHED, SPREAD, BOX = (
+PLAIN, BONUS, SMOOTHED, OTHERS, BOX = (
     "without a bonus, beside the paper's settings",
     "the bonus, beside none",
-    "the smoothed maximum, beside the maximum",
     "the smoothed maximum, beside no bonus",
+    "the other arm alone, beside no bonus",
     "out of the box, the bonus beside none",
 )
 #: A pair: what is changed, the run, and what it stands beside.
@@ -46,6 +48,7 @@ class Runs:
         self.all = book.shelf.of(*STUDIES)
         self.bar: Bar = bar_of(book)
         self.mark = lambda r: dagger(r, book.yardsticks)
+        self.yardsticks = book.yardsticks
 
     def one(self, agent: str, **own: object) -> AgentResult | None:
         """The run with these settings; None where there is none."""
@@ -56,15 +59,22 @@ class Runs:
         """`neural-lmcts` at the paper's settings but for these."""
         return self.one("neural-lmcts", **({"lr": LR, "beta": BETA, "batch": BATCH} | own))
 
-    def hard(self, r: AgentResult) -> AgentResult | None:
-        """The same bonus on the maximum itself."""
-        own = {"beta": BETA, "lam_schedule": "constant"} | {n: r.settings[n] for n in ("b", "lam")}
-        return self.one("neural-fglmcts", **own)
+    def on_the_wrong_arm(self, r: AgentResult) -> float | None:
+        """The share of seeds that lose nearer to what the worse of two arms loses than to chance.
+
+        Of two arms that are classes one is right in each round: they lose twice what chance loses.
+        """
+        own = self.yardsticks.get(key_of(r))
+        if own is None:
+            return None
+        wrong = 2.0 * own.uniform - own.fixed
+        bar = 0.5 * (own.uniform + wrong) / own.rounds * min(LAST, own.rounds)
+        return float(np.mean(~(r.simple_regret < bar)))
 
     def of(self, agent: str, boxed: bool = False) -> list[AgentResult]:
         """All runs of an agent at the paper's settings or near them, or those out of the box."""
         own = [r for r in self.all if r.agent == agent and _boxed(r) == boxed]
-        names = ("lam", "softness", "beta", "lr")
+        names = ("lam", "lift", "softness", "beta", "lr")
         return sorted(own, key=lambda r: [_number(r.settings.get(name)) for name in names])
 
 
@@ -113,16 +123,20 @@ def pairs(runs: Runs) -> dict[str, list[Pair]]:
         (", ".join(filter(None, [weight(r), _hot(r)])), r, runs.plain(beta=r.settings["beta"]))
         for r in runs.of("neural-fglmcts")
     ]
-    soft = runs.of("neural-soft-fglmcts")
-    labels = [f"{weight(r)}, softness {r.settings['softness']:g}" for r in soft]
-    smoothed: list[Pair] = [(own, r, runs.hard(r)) for own, r in zip(labels, soft, strict=True)]
-    spread: list[Pair] = [(own, r, base) for own, r in zip(labels, soft, strict=True)]
+    smoothed: list[Pair] = [
+        (f"{weight(r)}, softness {r.settings['softness']:g}", r, base)
+        for r in runs.of("neural-soft-fglmcts")
+    ]
+    others: list[Pair] = [
+        (f"λ = {r.settings['lift']:g}, other arm alone", r, base)
+        for r in runs.of("neural-parted-fglmcts")
+    ]
     box = runs.of("neural-lmcts", boxed=True)
     boxed: list[Pair] = [
         (f"{weight(r)}, out of the box", r, box[0] if box else None)
         for r in runs.of("neural-fglmcts", boxed=True)
     ]
-    return {PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed, SPREAD: spread, BOX: boxed}
+    return {PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed, OTHERS: others, BOX: boxed}
 
 
 def families(book: Book) -> list[Family]:
@@ -160,38 +174,35 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
             f"{share_text(share_of(base, runs.bar))} of {len(base.seeds)} seeds are stuck after "
             f"{base.rounds:,} rounds.{_out_of_the_box(runs)}"
         )
-    out += _tally("The bonus, beside none", judged[BONUS])
     out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged)}{_beating(runs)}")
     out.append(f"**Unadjusted steps have a wider law**: {_wider(judged[PLAIN])}")
     return out + _freeing(judged)
 
 
-def _tally(subject: str, found: Sequence[Beside]) -> list[str]:
-    if not found:
-        return []
-    freed, bound = freed_and_bound(found)
-    return [
-        f"{subject}: of {count(len(found), 'setting')} {bound} *bind* (more seeds are stuck) and "
-        f"{freed} *free* (fewer are)."
-    ]
-
-
 def _incumbent(judged: Mapping[str, Sequence[Beside]]) -> str:
-    """What a maximum that is smoothed over the arms says of it, beside the maximum and no bonus."""
-    own, spread = judged[SMOOTHED], judged[SPREAD]
-    if not own:
+    """What becomes of the seeds where the same weight pulls on the best arm, on all, on the other.
+
+    The bonus on the maximum differs from none by its pull on the best arm, and by nothing else.
+    """
+    best, soft, others = judged[BONUS], judged[SMOOTHED], judged[OTHERS]
+    softest = max((_softness(b) for b in soft), default=0.0)
+    alike = [b for b in soft if _softness(b) == softest]
+    if not best or not alike:
         return "not run."
-    told = f"smoothed over the arms, the bonus {_verbs(own)}."
-    freed, bound = freed_and_bound(own)
-    if bound or not freed:
-        return f"{'contradicted' if bound and not freed else 'not supported'}: {told}"
-    if not freed_and_bound(spread)[0]:
-        return f"supported: {told}"
-    return (
-        f"open: {told} Beside no bonus it {_verbs(spread)}. So it also lifts the other arms, and "
-        "is another bonus. Whether the pull on the best arm binds, or the lack of one on the "
-        "others, is not told apart: no run changed one alone."
-    )
+    (freed, bound), (_, bound_alike) = freed_and_bound(best), freed_and_bound(alike)
+    verdict = "supported" if bound and not freed and not bound_alike else "not supported"
+    if freed and not bound:
+        verdict = "contradicted"
+    told = [
+        f"{verdict}. All that the bonus adds is this pull. It {_verbs(best)}.",
+        f"The same weight on both arms alike (softness {softest:g}) {_verbs(alike)}.",
+    ]
+    told += [f"On the other arm alone it {_verbs(others)}."] if others else []
+    return " ".join([*told, "Arms share layers: a pull on one moves both."])
+
+
+def _softness(b: Beside) -> float:
+    return float(b.changed.settings["softness"])
 
 
 def _beating(runs: Runs) -> str:
@@ -203,7 +214,7 @@ def _beating(runs: Runs) -> str:
 
 def _verbs(found: Sequence[Beside]) -> str:
     freed, bound = freed_and_bound(found)
-    return f"frees seeds in {freed} of {len(found)} settings and binds some in {bound}"
+    return f"*binds* seeds in {bound} of {len(found)} settings and *frees* some in {freed}"
 
 
 def _out_of_the_box(runs: Runs) -> str:
@@ -272,7 +283,7 @@ def _supported(found: Sequence[Beside]) -> str:
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
     """What frees seeds, of all that was tried."""
-    found = [b for name, own in judged.items() for b in own if b.frees and name != SPREAD]
+    found = [b for own in judged.values() for b in own if b.frees]
     if not found:
         return ["What frees seeds: nothing that was tried, by Holm's rule."]
     counts = Counter(_kind(b) for b in found)
@@ -285,6 +296,8 @@ def _kind(b: Beside) -> str:
     own = b.changed.settings
     if "softness" in own:
         return "a smoothed maximum"
+    if "lift" in own:
+        return "a bonus on the other arm alone"
     if b.changed.agent == "neural-malats":
         return "a Metropolis filter"
     if "lam" in own:
@@ -299,35 +312,21 @@ def more(book: Book) -> list[str]:
     runs = Runs(book)
     base = runs.plain()
     rows = [] if base is None else [["the paper's settings, no bonus", *_numbers(runs, base), ""]]
-    judged = stuck(runs) if runs.all else {}
-    for name, own in judged.items():
-        for b in own if name not in (SMOOTHED, SPREAD) else ():
+    for own in (stuck(runs) if runs.all else {}).values():
+        for b in own:
             if b.label.endswith(SHORTEST):  # the text has it, and the row of that step the rest
                 continue
             rows.append([b.label, *_numbers(runs, b.changed), _bold(b)])
     if not rows:
         return []
-    header = ("setting", "stuck", "regret", "freed / bound")
+    header = ("setting", "stuck", "wrong arm", "regret", "freed / bound")
     about = (
-        "Shares of stuck seeds with 95 % intervals; mean regrets (medians), † does not "
-        "beat the best fixed arm. *Freed* seeds are "
-        "stuck only in the run beside which the setting stands, *bound* ones only with it; a chain "
-        "that diverged is stuck. Bold: by Holm's rule over exact tests."
+        "Per cent of seeds that are stuck, with 95 % intervals, and on the wrong arm; mean regrets "
+        "(medians), † does not beat the best fixed arm. *Freed* seeds are stuck only without the "
+        "change, *bound* ones only with it; chains that diverged are stuck. Bold: by Holm's rule "
+        "over exact tests."
     )
-    return [section("All settings", about, grid(header, rows)), *_smoothed(runs, judged)]
-
-
-def _smoothed(runs: Runs, judged: Mapping[str, Sequence[Beside]]) -> list[str]:
-    """All smoothed maxima beside both, from the maximum on."""
-    beside_none = {id(b.changed): b for b in judged[SPREAD]}
-    rows = []
-    for b in judged[SMOOTHED]:
-        none = beside_none.get(id(b.changed))
-        tests = [_bold(b), _bold(none) if none else "–"]
-        own = [f"{b.changed.settings[name]:g}" for name in ("lam", "softness")]
-        rows.append([*own, *_numbers(runs, b.changed), *tests])
-    header = ("λ", "softness", "stuck", "regret", "beside the maximum", "beside no bonus")
-    return [section("Smoothed maxima", grid(header, rows, numbers=0))] if rows else []
+    return [section("All settings", about, grid(header, rows))]
 
 
 def _bold(b: Beside) -> str:
@@ -336,7 +335,9 @@ def _bold(b: Beside) -> str:
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    return [share_text(share_of(r, runs.bar)), regret_text(r, runs.mark(r))]
+    wrong = runs.on_the_wrong_arm(r)
+    told = "–" if wrong is None else f"{100 * wrong:.0f}"
+    return [share_text(share_of(r, runs.bar)), told, regret_text(r, runs.mark(r))]
 
 
 QUESTION = Question(
@@ -345,11 +346,12 @@ QUESTION = Question(
     title="Why do networks stay on a wrong arm?",
     asks=(
         "On adult some seeds of the paper's network play the wrong arm to the end, and more of "
-        "them with a bonus. Two conjectures. The bonus's gradient goes to the arm that is the best "
+        "them with a bonus. Two conjectures. The bonus's gradient goes to the arm that looks best "
         "already. And Langevin steps without a Metropolis test scatter more than the posterior, "
         "which might find a better arm. For the first, the maximum was smoothed over the arms. Its "
         "*softness* is how far below the best an arm may be and still share the gradient. [Stuck "
-        "seeds](reading.md#stuck-seeds) lose nearly what chance loses."
+        "seeds](reading.md#stuck-seeds) lose nearer to chance than to a told learner. *On the "
+        "wrong arm* are those that lose nearer to what it loses than to chance."
     ),
     studies=STUDIES,
     families=families,
