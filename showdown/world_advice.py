@@ -43,16 +43,15 @@ def _temperature(book: Book) -> str:
 
 def _networks(book: Book) -> str:
     runs = stuck_networks.Runs(book)
-    judged = stuck_networks.stuck(runs) if runs.all else {}
-    bonus, smoothed = (judged.get(n, []) for n in (stuck_networks.BONUS, stuck_networks.SMOOTHED))
-    if not bonus or not smoothed:
+    judged = stuck_networks.judged_seeds(runs) if runs.all else {}
+    bonus, alike = (judged.get(n, []) for n in (stuck_networks.BONUS, stuck_networks.ALIKE))
+    if not bonus or not alike:
         return ""
     freed, bound = freed_and_bound(bonus)
     return (
         f"Networks on adult: the bonus binds seeds to a wrong arm in {bound} of {len(bonus)} "
-        f"settings and frees some in {freed}. Smoothed over the arms it frees some in "
-        f"{freed_and_bound(smoothed)[0]} of {len(smoothed)} and binds some in "
-        f"{freed_and_bound(smoothed)[1]}: [why](stuck-networks.md)."
+        f"settings and frees some in {freed}. The same weight on both arms alike, beside it, frees "
+        f"some in {freed_and_bound(alike)[0]} of {len(alike)}: [why](stuck-networks.md)."
     )
 
 

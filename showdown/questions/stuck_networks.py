@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from feelgood.engine.results import AgentResult
 from showdown.book import Book, grid, section
 from showdown.effects import effect, regret_text
@@ -27,13 +25,20 @@ from showdown.yardsticks import LAST, dagger, key_of
 STUDIES = ("question-stuck", "question-stuck-filter", "question-stuck-parts")
 #: The paper's step size, β and batch on adult.
 LR, BETA, BATCH = 0.005, 775.5, 256
+#: Chance loses every other round of two arms, but for so much.
+TWO_ARMS = 0.01
 #: How the comparison of the longest step ends.
 SHORTEST = ", beside the shortest step"
+#: How the comparisons of the widest smoothing with none end.
+BOTH = ", both arms alike"
+#: What could free seeds, too.
+UNTRIED = "Not tried: fresh starts, jumps between modes."
 #: Families, as they are called.
-PLAIN, BONUS, SMOOTHED, OTHERS, BOX = (
+PLAIN, BONUS, SMOOTHED, ALIKE, OTHERS, BOX = (
     "without a bonus, beside the paper's settings",
     "the bonus, beside none",
     "the smoothed maximum, beside no bonus",
+    "both arms alike, beside the best arm alone",
     "the other arm alone, beside no bonus",
     "out of the box, the bonus beside none",
 )
@@ -46,9 +51,9 @@ class Runs:
 
     def __init__(self, book: Book) -> None:
         self.all = book.shelf.of(*STUDIES)
-        self.bar: Bar = bar_of(book)
+        self.bar: Bar = wrong_arm_bar(book)
+        self.stuck_bar: Bar = bar_of(book)
         self.mark = lambda r: dagger(r, book.yardsticks)
-        self.yardsticks = book.yardsticks
 
     def one(self, agent: str, **own: object) -> AgentResult | None:
         """The run with these settings; None where there is none."""
@@ -59,23 +64,32 @@ class Runs:
         """`neural-lmcts` at the paper's settings but for these."""
         return self.one("neural-lmcts", **({"lr": LR, "beta": BETA, "batch": BATCH} | own))
 
-    def on_the_wrong_arm(self, r: AgentResult) -> float | None:
-        """The share of seeds that lose nearer to what the worse of two arms loses than to chance.
-
-        Of two arms that are classes one is right in each round: they lose twice what chance loses.
-        """
-        own = self.yardsticks.get(key_of(r))
-        if own is None:
-            return None
-        wrong = 2.0 * own.uniform - own.fixed
-        bar = 0.5 * (own.uniform + wrong) / own.rounds * min(LAST, own.rounds)
-        return float(np.mean(~(r.simple_regret < bar)))
+    def hard(self, r: AgentResult) -> AgentResult | None:
+        """The same bonus on the maximum itself."""
+        own = {"beta": BETA, "lam_schedule": "constant"} | {n: r.settings[n] for n in ("b", "lam")}
+        return self.one("neural-fglmcts", **own)
 
     def of(self, agent: str, boxed: bool = False) -> list[AgentResult]:
         """All runs of an agent at the paper's settings or near them, or those out of the box."""
         own = [r for r in self.all if r.agent == agent and _boxed(r) == boxed]
         names = ("lam", "lift", "softness", "beta", "lr")
         return sorted(own, key=lambda r: [_number(r.settings.get(name)) for name in names])
+
+
+def wrong_arm_bar(book: Book) -> Bar:
+    """Halfway from chance to the worse of two arms: a seed that loses more is on the wrong arm.
+
+    Of two arms that are classes one is right in each round, so together they lose all rounds.
+    """
+
+    def bar(run: AgentResult) -> float | None:
+        own = book.yardsticks.get(key_of(run))
+        if own is None or abs(own.uniform / own.rounds - 0.5) > TWO_ARMS:
+            return None
+        worse = 2.0 * own.uniform - own.fixed
+        return 0.5 * (own.uniform + worse) / own.rounds * min(LAST, own.rounds)
+
+    return bar
 
 
 def _number(value: object) -> float:
@@ -127,6 +141,7 @@ def pairs(runs: Runs) -> dict[str, list[Pair]]:
         (f"{weight(r)}, softness {r.settings['softness']:g}", r, base)
         for r in runs.of("neural-soft-fglmcts")
     ]
+    alike: list[Pair] = [(f"{weight(r)}{BOTH}", r, runs.hard(r)) for r in _softest(runs)]
     others: list[Pair] = [
         (f"λ = {r.settings['lift']:g}, other arm alone", r, base)
         for r in runs.of("neural-parted-fglmcts")
@@ -136,7 +151,17 @@ def pairs(runs: Runs) -> dict[str, list[Pair]]:
         (f"{weight(r)}, out of the box", r, box[0] if box else None)
         for r in runs.of("neural-fglmcts", boxed=True)
     ]
-    return {PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed, OTHERS: others, BOX: boxed}
+    return {
+        **{PLAIN: plain, BONUS: bonus, SMOOTHED: smoothed},
+        **{ALIKE: alike, OTHERS: others, BOX: boxed},
+    }
+
+
+def _softest(runs: Runs) -> list[AgentResult]:
+    """The bonus on a maximum that is smoothed so widely that all arms share its gradient."""
+    soft = runs.of("neural-soft-fglmcts")
+    widest = max((float(r.settings["softness"]) for r in soft), default=0.0)
+    return [r for r in soft if r.settings["softness"] == widest]
 
 
 def families(book: Book) -> list[Family]:
@@ -150,8 +175,8 @@ def families(book: Book) -> list[Family]:
     ]
 
 
-def stuck(runs: Runs) -> dict[str, list[Beside]]:
-    """Stuck seeds of all pairs, corrected within each family."""
+def judged_seeds(runs: Runs) -> dict[str, list[Beside]]:
+    """Seeds on the wrong arm in all pairs, corrected within each family."""
     return {
         name: together(b for label, r, base in own for b in beside(label, r, base, runs.bar))
         for name, own in pairs(runs).items()
@@ -164,15 +189,15 @@ def stuck(runs: Runs) -> dict[str, list[Beside]]:
 def says(book: Book, found: Sequence[Family]) -> list[str]:
     """What is missing, what the bonus does, and what became of both conjectures."""
     runs, out = Runs(book), lacking(book, STUDIES)
-    judged = stuck(runs) if runs.all else {}
+    judged = judged_seeds(runs) if runs.all else {}
     if not any(judged.values()):
-        return [*out, "Nothing can be said of stuck seeds before these are run."]
+        return [*out, "Nothing can be said before these are run."]
     base = runs.plain()
     if base is not None:
         out.append(
             "At the paper's settings without a bonus "
-            f"{share_text(share_of(base, runs.bar))} of {len(base.seeds)} seeds are stuck after "
-            f"{base.rounds:,} rounds.{_out_of_the_box(runs)}"
+            f"{share_text(share_of(base, runs.bar))} of {len(base.seeds)} seeds are on the wrong "
+            f"arm after {base.rounds:,} rounds.{_out_of_the_box(runs)}"
         )
     out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged)}{_beating(runs)}")
     out.append(f"**Unadjusted steps have a wider law**: {_wider(judged[PLAIN])}")
@@ -184,25 +209,33 @@ def _incumbent(judged: Mapping[str, Sequence[Beside]]) -> str:
 
     The bonus on the maximum differs from none by its pull on the best arm, and by nothing else.
     """
-    best, soft, others = judged[BONUS], judged[SMOOTHED], judged[OTHERS]
-    softest = max((_softness(b) for b in soft), default=0.0)
-    alike = [b for b in soft if _softness(b) == softest]
+    best, alike, others = judged[BONUS], judged[ALIKE], judged[OTHERS]
     if not best or not alike:
         return "not run."
-    (freed, bound), (_, bound_alike) = freed_and_bound(best), freed_and_bound(alike)
-    verdict = "supported" if bound and not freed and not bound_alike else "not supported"
+    widest = float(alike[0].changed.settings["softness"])
+    soft = judged[SMOOTHED]
+    both = [b for b in soft if b.changed.settings["softness"] == widest]
+    (freed, bound), (_, bound_elsewhere) = freed_and_bound(best), freed_and_bound([*both, *others])
+    verdict = "not supported"
     if freed and not bound:
         verdict = "contradicted"
+    elif bound and not freed and not bound_elsewhere and all(b.frees for b in alike):
+        verdict = "supported"
     told = [
         f"{verdict}. All that the bonus adds is this pull. It {_verbs(best)}.",
-        f"The same weight on both arms alike (softness {softest:g}) {_verbs(alike)}.",
+        f"The same weight on both arms alike (softness {widest:g}) {_verbs(both)}. Beside the best "
+        f"arm alone it frees some in {freed_and_bound(alike)[0]} of {len(alike)}.",
     ]
     told += [f"On the other arm alone it {_verbs(others)}."] if others else []
+    narrow = [f"{weight(b.changed)} at {_softness(b)}" for b in soft if b.binds and b not in both]
+    if narrow:
+        few = enumeration(narrow) if len(narrow) <= 3 else f"{len(narrow)} settings"
+        told.append(f"Smoothed less it binds, too: {few}.")
     return " ".join([*told, "Arms share layers: a pull on one moves both."])
 
 
-def _softness(b: Beside) -> float:
-    return float(b.changed.settings["softness"])
+def _softness(b: Beside) -> str:
+    return f"softness {b.changed.settings['softness']:g}"
 
 
 def _beating(runs: Runs) -> str:
@@ -283,12 +316,12 @@ def _supported(found: Sequence[Beside]) -> str:
 
 def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
     """What frees seeds, of all that was tried."""
-    found = [b for own in judged.values() for b in own if b.frees]
+    found = [b for name, own in judged.items() for b in own if b.frees and name != ALIKE]
     if not found:
-        return ["What frees seeds: nothing that was tried, by Holm's rule."]
+        return [f"What frees seeds: nothing that was tried, by Holm's rule. {UNTRIED}"]
     counts = Counter(_kind(b) for b in found)
     told = [f"{kind} ({count(number, 'setting')})" for kind, number in counts.items()]
-    return [f"What frees seeds: {enumeration(told)}."]
+    return [f"What frees seeds: {enumeration(told)}. {UNTRIED}"]
 
 
 def _kind(b: Beside) -> str:
@@ -308,23 +341,24 @@ def _kind(b: Beside) -> str:
 
 
 def more(book: Book) -> list[str]:
-    """All settings: stuck seeds with intervals, regrets, and the test beside their twin."""
+    """All settings: seeds on the wrong arm, regrets, and the test beside their twin."""
     runs = Runs(book)
     base = runs.plain()
     rows = [] if base is None else [["the paper's settings, no bonus", *_numbers(runs, base), ""]]
-    for own in (stuck(runs) if runs.all else {}).values():
+    for own in (judged_seeds(runs) if runs.all else {}).values():
         for b in own:
-            if b.label.endswith(SHORTEST):  # the text has it, and the row of that step the rest
+            # The text has these comparisons, and other rows the rest.
+            if b.label.endswith((SHORTEST, BOTH)):
                 continue
             rows.append([b.label, *_numbers(runs, b.changed), _bold(b)])
     if not rows:
         return []
-    header = ("setting", "stuck", "wrong arm", "regret", "freed / bound")
+    header = ("setting", "wrong arm", "stuck", "regret", "freed / bound")
     about = (
-        "Per cent of seeds that are stuck, with 95 % intervals, and on the wrong arm; mean regrets "
-        "(medians), † does not beat the best fixed arm. *Freed* seeds are stuck only without the "
-        "change, *bound* ones only with it; chains that diverged are stuck. Bold: by Holm's rule "
-        "over exact tests."
+        "Seeds on the wrong arm, with 95 % intervals; per cent that are "
+        "[stuck](reading.md#stuck-seeds), there or near chance; mean regrets (medians), † does not "
+        "beat the best fixed arm. *Freed* seeds are there only without the change, *bound* only with "
+        "it, as are chains that diverged. Bold: by Holm's rule, exact tests."
     )
     return [section("All settings", about, grid(header, rows))]
 
@@ -335,8 +369,8 @@ def _bold(b: Beside) -> str:
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    wrong = runs.on_the_wrong_arm(r)
-    told = "–" if wrong is None else f"{100 * wrong:.0f}"
+    stuck = share_of(r, runs.stuck_bar)
+    told = "–" if stuck is None else f"{100 * stuck.value:.0f}"
     return [share_text(share_of(r, runs.bar)), told, regret_text(r, runs.mark(r))]
 
 
@@ -348,10 +382,9 @@ QUESTION = Question(
         "On adult some seeds of the paper's network play the wrong arm to the end, and more of "
         "them with a bonus. Two conjectures. The bonus's gradient goes to the arm that looks best "
         "already. And Langevin steps without a Metropolis test scatter more than the posterior, "
-        "which might find a better arm. For the first, the maximum was smoothed over the arms. Its "
-        "*softness* is how far below the best an arm may be and still share the gradient. [Stuck "
-        "seeds](reading.md#stuck-seeds) lose nearer to chance than to a told learner. *On the "
-        "wrong arm* are those that lose nearer to what it loses than to chance."
+        "which might find a better arm. So the maximum was smoothed over arms. Its "
+        "*softness* is how far below the best an arm may be and still share the gradient. Seeds "
+        "*on the wrong arm* lose, in their last 500 rounds, nearer to what it loses than to chance."
     ),
     studies=STUDIES,
     families=families,
