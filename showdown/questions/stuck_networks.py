@@ -357,8 +357,8 @@ def more(book: Book) -> list[str]:
     about = (
         "Seeds on the wrong arm, with 95 % intervals; per cent that are "
         "[stuck](reading.md#stuck-seeds), there or near chance; mean regrets (medians), † does not "
-        "beat the best fixed arm. *Freed* seeds are there only without the change, *bound* only with "
-        "it, as are chains that diverged. Bold: by Holm's rule, exact tests."
+        "beat the best fixed arm. *Freed* seeds are there only without the change, *bound* only "
+        "with it, as are chains that diverged. Bold: by Holm's rule, exact tests."
     )
     return [section("All settings", about, grid(header, rows))]
 
