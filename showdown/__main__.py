@@ -1,4 +1,4 @@
-"""`python -m showdown missing | fill | collect | yardsticks | pages`."""
+"""`python -m showdown missing | fill | collect | yardsticks | arm-laws | pages`."""
 
 import sys
 from pathlib import Path
@@ -116,6 +116,16 @@ def yardsticks(
     wanted = [sticks.key_of(kept.result) for kept in keeping.read(results)]
     known = {} if again else sticks.read(results)
     typer.echo(f"wrote {sticks.write(results, sticks.measure(wanted, known, _note))}")
+
+
+@app.command()
+def arm_laws(
+    studies: StudiesOption = ROOT / "studies", results: ResultsOption = ROOT / "results"
+) -> None:
+    """Follow the samplers of the worlds along one history, beside the exact law: 20 minutes."""
+    from showdown import arm_laws as laws
+
+    typer.echo(f"wrote {laws.write(results, laws.measure(studies, _note))}")
 
 
 def _note(text: str) -> None:

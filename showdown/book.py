@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from feelgood.report.rendering import Chart
 from showdown import keeping
+from showdown.arm_laws import ArmLaw
 from showdown.markdown import grid, items, section
 from showdown.shelf import Shelf
 from showdown.yardsticks import Yardstick
@@ -27,19 +28,22 @@ class Book:
     asked: Sequence[Any] = ()
     searched: Sequence[dict[str, Any]] = ()
     yardsticks: Mapping[tuple[str, str, int], Yardstick] = dataclasses.field(default_factory=dict)
+    #: What samplers draw along one history, see `arm_laws`.
+    arm_laws: Sequence[ArmLaw] = ()
     figures: dict[str, Callable[[], Chart]] = dataclasses.field(default_factory=dict)
     _known: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def open(cls, folder: Path) -> "Book":
         """All of the folder."""
-        from showdown import asking, searching, yardsticks
+        from showdown import arm_laws, asking, searching, yardsticks
 
         return cls(
             Shelf(keeping.read(folder)),
             asking.read(folder),
             searching.read(folder),
             yardsticks.read(folder),
+            arm_laws.read(folder),
         )
 
     def once(self, name: str, make: Callable[[], T]) -> T:

@@ -37,6 +37,8 @@ TOPICS = {
         "worlds-frontier": "worst case against average",
         "worlds-sweeps": "world by world",
         "worlds-samplers": "which samplers keep its promise",
+        "worlds-agents": "agent by agent",
+        "worlds-many": "more arms and contexts",
     },
     "Samplers": {
         "preconditioning": "preconditioning",

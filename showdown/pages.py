@@ -9,7 +9,9 @@ from showdown import (
     front,
     pairs,
     published,
+    world_agents,
     world_frontier,
+    world_many,
     world_samplers,
     world_tables,
     world_wrong,
@@ -32,6 +34,8 @@ OTHERS: tuple[tuple[str, str, Callable[[Book], str]], ...] = (
         world_tables.sweeps,
     ),
     (world_samplers.PAGE, "Which samplers keep the promise of the bonus?", world_samplers.page),
+    (world_agents.PAGE, world_agents.TITLE, world_agents.page),
+    (world_many.PAGE, world_many.TITLE, world_many.page),
 )
 #: Folder of the files of pairs, in that of the results.
 PAIRS = "pairs"

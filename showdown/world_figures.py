@@ -9,7 +9,7 @@ from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
 from feelgood.report.rendering import Chart
 from feelgood.stats.intervals import Estimate, bootstrap
-from showdown.world_runs import Point, on_frontier, shares, worlds_of
+from showdown.world_runs import MIRRORED, Point, on_frontier, shares, worlds_of
 
 #: Regrets below this are drawn there: the axes are logarithmic.
 LEAST = 0.1
@@ -119,7 +119,12 @@ def _shares_in(
 
 
 def prior_strength(results: Sequence[AgentResult]) -> Chart:
-    """Regret in the bad world of linear-trap-80 over the prior's deviation, with intervals."""
+    """Regret on linear-trap-80 over the prior's deviation, with intervals: bad world and mirror."""
+    panels = [_prior_strength(results, world) for world in MIRRORED]
+    return alt.concat(*panels, columns=2)
+
+
+def _prior_strength(results: Sequence[AgentResult], world: str) -> Chart:
     rows: list[dict[str, Any]] = []
     bonuses = {
         "λ_s = 1/√s": ("sqrt", 1.0),
@@ -129,9 +134,9 @@ def prior_strength(results: Sequence[AgentResult]) -> Chart:
     for number, (name, (schedule, lam)) in enumerate(bonuses.items()):
         pairs = worlds_of(results, {"lam_schedule": schedule, "lam": lam})
         for (testbed, prior, noise), pair in pairs.items():
-            if testbed != "linear-trap-80" or noise != 1.0 or "bad" not in pair:
+            if testbed != "linear-trap-80" or noise != 1.0 or world not in pair:
                 continue
-            bold, plain = pair["bad"]
+            bold, plain = pair[world]
             for agent, r in ((name, bold), *([("plain", plain)] if number == 0 else ())):
                 mean = bootstrap(r.final_regret)
                 low = max(mean.low, mean.value / 10)
@@ -141,7 +146,8 @@ def prior_strength(results: Sequence[AgentResult]) -> Chart:
                 )
     base = alt.Chart(alt.InlineData(values=rows))
     x = alt.X("prior:Q", **_log("standard deviation of the prior"))
-    up = _log("mean regret in the bad world")
+    where = "bad world" if world == "bad" else world
+    up = _log(f"mean regret in the {where}")
     colour = alt.Color("agent:N", title="agent", sort=["plain", *bonuses])
     rules = base.mark_rule(strokeWidth=2, opacity=0.6).encode(
         x=x, y=alt.Y("low:Q", **up), y2="high:Q", color=colour
@@ -149,4 +155,4 @@ def prior_strength(results: Sequence[AgentResult]) -> Chart:
     lines = base.mark_line(strokeWidth=1.5, point=True).encode(
         x=x, y=alt.Y("regret:Q", **up), color=colour
     )
-    return alt.layer(rules, lines).properties(width=560, height=260)
+    return alt.layer(rules, lines).properties(width=250, height=230)

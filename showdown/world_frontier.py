@@ -100,8 +100,8 @@ def _worst(book: Book, found: Sequence[Point]) -> str:
         "average over priors",
     )
     return (
-        "Take each agent's worst result over these bad worlds and mirrors, and its regret averaged "
-        f"over the priors of all worlds. Of each kind, the best is:\n\n{grid(header, table)}"
+        "The worst result over these bad worlds and mirrors, and the average over all priors, of "
+        f"the best agents of each kind:\n\n{grid(header, table)}"
     )
 
 
@@ -114,11 +114,15 @@ def _said(found: Sequence[Point]) -> str:
     falling = [p for p in found if p.kind == "λ_s = c/√s"]
     lost = [p for p in constant if beaten_by(p, falling)]
     weights, worlds = ({getattr(p, name) for p in constant} for name in ("label", "testbed"))
-    return (
-        f"{len(weights)} constant weights in {len(worlds)} worlds make {len(constant)} cases. In "
-        f"{len(lost)} of them some falling weight is better both in the bad world and on average, "
-        "beyond the intervals."
+    best = [p for own in fronts(found).values() for p in own if p in constant]
+    said = (
+        f"Of {len(constant)} constant weights ({len(weights)} in {len(worlds)} worlds) "
+        f"{len(lost)} lose to some falling one both in the bad world and on average, beyond "
+        "uncorrected intervals."
     )
+    if not best:
+        return f"{said} None is on a frontier."
+    return f"{said} Only those up to {max((p.label for p in best), key=float)} are on a frontier."
 
 
 # Yardsticks ----------------------------------------------------------------------------------

@@ -21,13 +21,14 @@ def tables(book: Book) -> list[str]:
         (
             "trap-",
             "On `trap-P` its regret grows as P to the power",
-            "Theory says −½ far from its limit √(T/P); it comes near that at small P, so that the "
-            "fit is steeper.",
+            "Theory says −½. The most it can lose is √(T/P), and the share of this that it does "
+            "lose grows as P falls, so that the fit is steeper.",
         ),
         (
             "superarm-",
             "On `superarm-M` it grows as e^(c·M), c =",
-            "Theory says 0.131, times a power of M that makes the fit steeper.",
+            "The prior mass of what is needed falls as e^(−0.131·M)/√M, so that the fit is "
+            "steeper than 0.131.",
         ),
     ):
         own = [

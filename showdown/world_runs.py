@@ -204,9 +204,14 @@ def arm_gap(result: AgentResult) -> float:
     return 0.5
 
 
+def locked(result: AgentResult) -> np.ndarray:
+    """Which seeds play the worse arm in most rounds."""
+    return np.asarray(result.final_regret > 0.5 * arm_gap(result) * result.rounds)
+
+
 def stuck(result: AgentResult) -> int:
-    """Seeds that play the worse arm in most rounds."""
-    return int(np.sum(result.final_regret > 0.5 * arm_gap(result) * result.rounds))
+    """How many of them there are."""
+    return int(np.sum(locked(result)))
 
 
 def single(result: AgentResult) -> int:

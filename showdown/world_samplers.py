@@ -8,7 +8,7 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.stats.holm import holm
 from feelgood.stats.intervals import bootstrap
-from showdown import world_figures, world_mcmc
+from showdown import world_figures, world_histories
 from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate, number
 from showdown.families import ALPHA
@@ -163,13 +163,11 @@ def part(book: Book) -> str:
         return section(TITLE, NOT_RUN)
     where = staying(found)
     stay = sum(bool(worlds) for worlds in where.values())
-    said = [
-        f"Of {len(where)} samplers {stay} play one arm alone in more seeds than the exact law does."
-    ]
-    passing = [label for label, worlds in where.items() if not worlds]
-    if passing:
-        said.append(f"Not so: {enumeration(passing)}.")
-    return section(TITLE, " ".join([*said, f"[Both worlds, all samplers]({PAGE})."]))
+    said = (
+        f"{stay} of {len(where)} samplers play [one arm alone]({PAGE}) in more seeds than exact "
+        "draws do ([agent by agent](worlds-agents.md))."
+    )
+    return section(TITLE, " ".join(filter(None, [said, world_histories.summary(book)])))
 
 
 def page(book: Book) -> str:
@@ -209,9 +207,10 @@ def page(book: Book) -> str:
         lambda: world_figures.sampler_shares(shown),
     )
     said = [*_said(found), *_premium(found), *_several(found)]
-    parts = [head, about, items(said), grid(header, rows), columns, figure, world_mcmc.part(book)]
+    parts = [head, about, items(said), grid(header, rows), columns, figure]
+    parts.append(world_histories.part(book))
     parts = [text for text in parts if text]
-    told = enumeration([f"`{name}`" for name in (*STUDIES, *world_mcmc.STUDIES)])
+    told = enumeration([f"`{name}`" for name in STUDIES])
     foot = f"Studies: {told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
     return "\n\n".join([*parts, foot]) + "\n"
 
@@ -276,7 +275,7 @@ def _premium(found: Sequence[Sampler]) -> list[str]:
     )
     if not miss:
         return [f"{told}."]
-    return [f"{told}; so some seeds of {miss} of them do not find the good arm either."]
+    return [f"{told}, and in the bad world some seeds of {miss} of them never find the good arm."]
 
 
 def _pays_less(s: Sampler) -> bool:

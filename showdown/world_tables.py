@@ -1,6 +1,13 @@
 """The worlds in tables: what their page says in sentences, with all numbers."""
 
-from showdown import world_frontier, world_growth, world_scaling, world_wrong, yardsticks
+from showdown import (
+    world_elsewhere,
+    world_frontier,
+    world_growth,
+    world_scaling,
+    world_wrong,
+    yardsticks,
+)
 from showdown.book import Book
 from showdown.effects import enumeration, number
 from showdown.world_frontier import FILE, NOT_RUN
@@ -32,7 +39,7 @@ def frontiers(book: Book) -> str:
 
 def sweeps(book: Book) -> str:
     """How plain sampling fails, the linear trap over its settings, and models that are wrong."""
-    parts = (world_growth, world_scaling, world_wrong)
+    parts = (world_growth, world_scaling, world_wrong, world_elsewhere)
     tables = [table for own in parts for table in own.tables(book)] or [NOT_RUN]
     studies = enumeration([f"`{own.STUDY}`" for own in parts])
     return "\n\n".join([SWEEPS, *_chance(book), *tables, f"Studies: {studies}. {BACK}"]) + "\n"

@@ -5,7 +5,7 @@ import numpy as np
 from feelgood.engine.results import AgentResult
 from feelgood.stats.intervals import bootstrap
 from showdown.book import Book, grid, section
-from showdown.effects import estimate, number
+from showdown.effects import enumeration, estimate, number
 from showdown.wording import interval
 from showdown.world_frontier import DEFAULT, HEAT
 from showdown.world_runs import (
@@ -52,16 +52,18 @@ def tables(book: Book) -> list[str]:
 
 
 def said(book: Book) -> list[str]:
-    """In how many of the bad worlds both pay, for the recommendation."""
+    """In how many of the bad worlds both pay and of the mirrors cost, for the recommendation."""
     found = _beside(book)
     if not found:
         return []
-    bonus, heat = (
-        sum(difference(*both[i]["bad"]).high < 0 for both in found.values()) for i in (0, 1)
+    added = [[[difference(*p[w]) for w in MIRRORED] for p in both] for both in found.values()]
+    (bonus, heat), (bonus_costs, heat_costs) = (
+        [sum(test(own[i][w]) for own in added) for i in (0, 1)]
+        for w, test in ((0, lambda d: d.high < 0), (1, lambda d: d.low > 0))
     )
     return [
-        f"Where [the model is wrong]({PAGE}), {HEAT} pays in {heat} of {len(found)} bad worlds, "
-        f"{DEFAULT} in {bonus}."
+        f"Where [the model is wrong]({PAGE}), {HEAT} pays in {heat} of {len(found)} bad worlds and "
+        f"costs in {heat_costs} mirrors, {DEFAULT} in {bonus} and {bonus_costs}."
     ]
 
 
@@ -87,8 +89,13 @@ def _clipped(book: Book) -> str:
     mended = one("exact-fgts", "bad", lam=0.01, lam_schedule="constant")
     falling = one("exact-fgts", "bad", **FALLING)
     hot = one("exact-ts", "bad", temperature=HOT)
-    mirrors = [one("exact-ts", "mirror"), one("exact-fgts", "mirror", **FALLING)]
-    mirrors.append(one("exact-ts", "mirror", temperature=HOT))
+    mirrors = [
+        one("exact-ts", "mirror"),
+        one("exact-ts", "mirror", clip=0.0),
+        one("exact-fgts", "mirror", lam=0.01, lam_schedule="constant"),
+        one("exact-fgts", "mirror", **FALLING),
+        one("exact-ts", "mirror", temperature=HOT),
+    ]
     if plain is None or clipped is None or mended is None or falling is None or hot is None:
         return ""
     said = (
@@ -98,9 +105,10 @@ def _clipped(book: Book) -> str:
         f"temperature {HOT:g} {_mean(hot)}."
     )
     told = [_mean(r) for r in mirrors if r is not None]
-    if len(told) < 3:
+    if len(told) < len(mirrors):
         return said
+    clipped_there, plain_there, *others = told
     return (
-        f"{said} In the mirror it loses {told[0]}, with λ_s = 1/√s {told[1]}, at temperature "
-        f"{HOT:g} {told[2]}."
+        f"{said} In the mirror it loses {clipped_there} instead of {plain_there}. With λ = 0.01, "
+        f"λ_s = 1/√s and temperature {HOT:g} that is {enumeration(others)}."
     )

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from made_results import result
+from test_showdown_world_agents import ONE, SIXTEEN
 
 from feelgood.engine.results import AgentResult
 from showdown import (
@@ -101,7 +102,8 @@ def test_the_part_on_the_frontier_says_who_is_worst_where() -> None:
     }
     book.yardsticks = chance
     text = world_frontier.part(book)
-    assert "1 constant weights in 1 worlds make 1 cases. In 1 of them" in text
+    assert "Of 1 constant weights (1 in 1 worlds) 1 lose to some falling one both" in text
+    assert "beyond uncorrected intervals. None is on a frontier." in text
     assert "| temperature 4 | 1 | 30.0 [29.9, 30.1] | trap-0.25, bad | 22.5 [22.4, 22.6] |" in text
     assert "| λ_s = 1/√s | 1 | 30.0 [29.9, 30.1] | trap-0.25, mirror | 25.0 [" in text
     assert "| plain | 0 | 100.0 [99.9, 100.1] | trap-0.25, bad | 28.0 [" in text
@@ -190,21 +192,23 @@ def advice(hot: float, premium: float) -> str:
     crossed = [linear(60.0), linear(100.0, temperature=4.0)]
     boxed = [linear(60.0 + premium, **FALLING)]
     kept = shelved(world_runs.FRONTIER, runs) + shelved("question-temperature", crossed)
-    return world_advice.part(Book(Shelf(kept + shelved("question-default", boxed))))
+    kept += shelved("question-default", boxed) + shelved("worlds-many", [*ONE, *SIXTEEN])
+    return world_advice.part(Book(Shelf(kept)))
 
 
 def test_the_recommendation_follows_from_worst_cases_and_premiums() -> None:
     text = advice(hot=25.0, premium=3.0)
-    assert "temperature 4 without a bonus insures better than λ_s = 1/√s**: at worst 25.0" in text
-    assert "against 30.0. Averaged over the priors it costs less: 21.2 against 25.0." in text
-    assert "temperature 4 adds +40.0 [+40.0, +40.0] to 60.0 (20 seeds), λ_s" in text
-    assert "λ_s = 1/√s +3.00 [+3.00, +3.00] (20 seeds)." in text
-    assert "draw hotter: `temperature = 4`" in text
+    assert "**At worst**, temperature 4 without a bonus loses 25.0 [24.9, 25.1], λ_s" in text
+    assert "λ_s = 1/√s 30.0 [29.9, 30.1]." in text
+    assert "On linear-20 temperature 4 adds +40.0 [+40.0, +40.0] to 60.0. λ_s = 1/√s adds" in text
+    assert "λ_s = 1/√s adds +3.00 [+3.00, +3.00] (20 seeds)." in text
+    assert (
+        "hotter: `temperature` 2 to 4. With linear rewards and many contexts **the bonus**" in text
+    )
     assert "draw hotter" not in advice(hot=25.0, premium=50.0)
     safe = advice(hot=60.0, premium=3.0)
-    assert "insures worse than λ_s = 1/√s**: at worst 60.0 against 30.0" in safe
-    assert "draw hotter" not in safe
-    assert "not shown to insure better or worse" in advice(hot=30.0, premium=3.0)
+    assert "without a bonus loses 60.0 [59.9, 60.1]" in safe and "draw hotter" not in safe
+    assert "draw hotter" in advice(hot=30.0, premium=3.0)
 
 
 # Where the sign changes ----------------------------------------------------------------------
@@ -233,10 +237,10 @@ def test_where_the_sign_changes_is_said_for_every_axis() -> None:
         world_tables.sweeps(book)
     )
     assert "it adds +5.00 [+5.00, +5.00] at d = 20, and −5.00 [−5.00, −5.00] at d = 40." in text
-    assert "from round 1 (deviation 0.5) and 1 (deviation 1) on." in text
+    assert "from round 1 and 1 on, with deviations 0.5 and 1." in text
     assert "**Noise** 4: −4.00 [−4.00, −4.00] in the bad world, but +8.00 [" in text
-    assert "in the bad world it pays with a deviation up to 1 and costs from 2 on." in text
-    assert "from +5.00 [+5.00, +5.00] to +20.0 [+20.0, +20.0]." in text
+    assert "In the bad world it pays with a deviation up to 1 and costs from 2 on." in text
+    assert "Under the prior it costs at every strength." in text
     assert "**In the mirrors** it costs everywhere, from +7.00 [" in text
 
 
@@ -257,9 +261,11 @@ def test_wrong_models_and_clipped_samplers_have_mirrors_and_heat() -> None:
     ) in text
     assert "loses 140.0 [139.9, 140.1] instead of 8.00" in text
     assert "λ_s = 1/√s 1.00 [0.86, 1.14], temperature 4 11.0" in text
-    assert "In the mirror it loses 4.00 [3.86, 4.14], with λ_s = 1/√s 90.0" in text
+    assert "In the mirror it loses 4.00 [3.86, 4.14] instead of 9.00 [8.86, 9.14]. With" in text
+    assert "With λ = 0.01, λ_s = 1/√s and temperature 4 that is 54.0 [" in text
     said = worlds.page(Book(Shelf(kept)))
-    assert "temperature 4 pays in 1 of 1 bad worlds, λ_s = 1/√s in 1." in said
+    pays = "temperature 4 pays in 1 of 1 bad worlds and costs in 1 mirrors, λ_s = 1/√s in 1 and 1."
+    assert pays in said
 
 
 def test_traps_are_fitted_in_bad_worlds_and_reported_with_their_mirrors() -> None:
@@ -329,18 +335,30 @@ def test_where_the_schedule_was_run_elsewhere_it_is_said() -> None:
     def other(agent: str, testbed: str, mean: float, **own: Any) -> AgentResult:
         return dataclasses.replace(run(agent, mean, testbed, **own), testbed_settings={})
 
+    def pages(runs: list[AgentResult]) -> tuple[str, str]:
+        book = Book(Shelf(shelved("table-neural", runs)))
+        return worlds.page(book), world_tables.sweeps(book)
+
     falls = other("neural-fglmcts", "adult", 30.0, b=10.0, **FALLING)
     runs = [falls, other("neural-lmcts", "adult", 20.0)]
-    text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in runs])))
-    assert "On adult it adds +10.0 [+10.0, +10.0] to 20.0 (`neural-fglmcts`" in text
+    text, table = pages(runs)
+    assert "| `adult` | `neural-fglmcts` | 20.0 | +10.0 [+10.0, +10.0] | 20 |" in table
+    assert "[Elsewhere](worlds-sweeps.md#elsewhere), 1 problems and [wheels]" in text
+    assert "units: no gain is shown, a loss on adult." in text
     assert "**Not run**: this schedule in logistic bandits." in text
     none = other("fglmcts", "logistic-20", 20.0, lam=0.0, lam_schedule="constant")
-    runs += [none, other("fglmcts", "logistic-20", 21.0, **FALLING)]
-    text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in runs])))
-    assert "On logistic-20 it adds +1.00" in text and "**Not run**" not in text
+    runs += [none, other("fglmcts", "logistic-20", 20.0, **FALLING)]
+    text, table = pages(runs)
+    assert "| `logistic-20` | `fglmcts` | 20.0 | 0.00 [" in table and "**Not run**" not in text
+    assert "units: no gain is shown, a loss on adult." in text
+    runs[-1] = other("fglmcts", "logistic-20", 19.0, **FALLING)
+    assert "a gain on logistic-20 is shown, a loss on adult." in pages(runs)[0]
     few = [dataclasses.replace(r, seeds=tuple(range(i, i + 20))) for i, r in enumerate(runs[:2])]
-    text = worlds.page(Book(Shelf([Kept(r, ("table-neural",)) for r in few])))
-    assert "On adult" not in text
+    assert "adult" not in "".join(pages(few))
+    beta = [linear(60.0), dataclasses.replace(linear(50.0, **FALLING))]
+    kept = shelved("question-lambda", beta[:1]) + shelved("worlds-schedule", beta[1:])
+    table = world_tables.sweeps(Book(Shelf(kept)))
+    assert "| `linear-20`, the paper's β = 1 | `fglmcts` | 60.0 | −10.0 [" in table
 
 
 def test_without_runs_nothing_is_claimed() -> None:
@@ -358,11 +376,11 @@ def test_other_pages_on_the_bonus_are_summed_up_with_links() -> None:
     cold = temperatures(lambda heat, lam: 30 if heat < 1 and lam == 0 else 2)
     own = networks(soft=17)
     book = Book(Shelf(shelved("question-temperature", cold) + shelved("question-stuck", own)))
-    book.yardsticks = halfway(cold) | halfway(own, 400.0)
+    book.yardsticks = halfway(cold) | halfway(own, 400.0, 900.0)
     (text,) = world_advice.elsewhere(book)
-    assert "It frees stuck seeds in 12 of 12 settings and binds some in 0:" in text
-    assert "binds seeds to a wrong arm in 6 of 6 settings and frees some in 0." in text
-    assert "frees some in 8 of 8:" in text
+    assert "It frees stuck seeds in 12 of 12 settings; in 0 more count as stuck" in text
+    assert "too few" not in text
+    assert "it binds seeds to a wrong arm in 6 of 6 settings and frees some in 0:" in text
     assert "(bonus-temperature.md)" in text and "(stuck-networks.md)" in text
     assert world_advice.elsewhere(Book(Shelf([]))) == []
 

@@ -122,21 +122,24 @@ def _stuck_said(cold: Sequence[Beside]) -> list[str]:
     freed, bound = freed_and_bound(cold)
     verdict = "no such effect is shown"
     if freed or bound:
-        verdict = "it frees cold agents" if freed else "it binds more of them"
+        verdict = "it frees cold agents" if freed else "more of them count as stuck with it"
     if freed and bound:
         verdict = "its effect depends on weight and temperature"
-    most = max(b.before for b in cold)
-    few = (
-        f" Without the bonus at most {most} of {cold[0].seeds} are stuck: too few to show that any "
-        "are freed."
-    ) * (2.0 ** (1 - most) > ALPHA)
     told = f"**Stuck seeds**: of {len(cold)} cold settings the bonus {_tally(cold)}"
     told = f"{told} (Holm, exact tests)."
     changed = [b for b in cold if b.frees or b.binds]
     if 0 < len(changed) <= MANY:
         named = [f"{b.before} to {b.after} ({b.label}, {b.changed.testbed})" for b in changed]
         told += f" Of {cold[0].seeds} seeds, without to with it: {'. '.join(named)}."
-    return [f"{told} So {verdict}.{few}"]
+    return [f"{told} So {verdict}.{too_few(cold)}"]
+
+
+def too_few(cold: Sequence[Beside]) -> str:
+    """That so few are stuck without the bonus that none could be shown to be freed."""
+    most = max((b.before for b in cold), default=0)
+    if not cold or 2.0 ** (1 - most) <= ALPHA:
+        return ""
+    return f" Without the bonus at most {most} of {cold[0].seeds} are stuck: too few to free any."
 
 
 def _tally(found: Sequence[Beside]) -> str:
@@ -156,7 +159,10 @@ def _lowered(cold: Family) -> list[str]:
     if not helped or len(helped) > MANY:
         return []
     told = [f"{e.label} on {e.testbed}: {interval(e.difference)}." for e in helped if e.difference]
-    return [f"It does lower the mean regret of cold draws. {' '.join(told)}"]
+    return [
+        f"In {len(helped)} of {cold.tested} settings it lowers the mean regret of cold draws. "
+        f"{' '.join(told)}"
+    ]
 
 
 def more(book: Book) -> list[str]:

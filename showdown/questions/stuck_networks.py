@@ -1,6 +1,5 @@
 """Why do networks stay on a wrong arm, why does a bonus make it worse, and what frees them?"""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from feelgood.engine.results import AgentResult
@@ -19,7 +18,7 @@ from showdown.stuck_seeds import (
     share_text,
     together,
 )
-from showdown.wording import capital, count, enumeration
+from showdown.wording import capital, enumeration
 from showdown.yardsticks import LAST, dagger, key_of
 
 STUDIES = ("question-stuck", "question-stuck-filter", "question-stuck-parts")
@@ -27,8 +26,12 @@ STUDIES = ("question-stuck", "question-stuck-filter", "question-stuck-parts")
 LR, BETA, BATCH = 0.005, 775.5, 256
 #: Chance loses every other round of two arms, but for so much.
 TWO_ARMS = 0.01
+#: A share of seeds near chance that is worth saying.
+MANY = 0.2
 #: How the comparison of the longest step ends.
 SHORTEST = ", beside the shortest step"
+#: How comparisons of steps end that read all rows, as a filter must.
+WHOLE = "whole history"
 #: How the comparisons of the widest smoothing with none end.
 BOTH = ", both arms alike"
 #: What could free seeds, too.
@@ -111,6 +114,12 @@ def _hot(r: AgentResult) -> str:
     return "" if times == 1 else f"temperature × {times:g}"
 
 
+def _without(runs: "Runs", base: AgentResult | None) -> str:
+    """The share of the run beside it, which has no row of its own."""
+    share = None if base is None else share_of(base, runs.bar)
+    return f" (without: {100 * share.value:.0f} %)" if share else ""
+
+
 def _step(r: AgentResult) -> str:
     times = float(r.settings["lr"]) / LR
     return "" if times == 1 else f"step × {times:g}"
@@ -123,7 +132,7 @@ def pairs(runs: Runs) -> dict[str, list[Pair]]:
     for r in runs.of("neural-lmcts"):
         changed = [_hot(r)] if _hot(r) else []
         changed += [_step(r)] if _step(r) else []
-        changed += ["whole history"] if r.settings["batch"] == 0 else []
+        changed += [WHOLE] if r.settings["batch"] == 0 else []
         if changed:
             plain.append((", ".join(changed), r, base))
     steps = [r for r in runs.of("neural-lmcts") if not _hot(r) and r.settings["batch"] == BATCH]
@@ -131,8 +140,9 @@ def pairs(runs: Runs) -> dict[str, list[Pair]]:
         plain.append((f"{_step(steps[-1])}{SHORTEST}", steps[-1], steps[0]))
     # A Metropolis filter needs the whole history: it stands beside steps that have it, too.
     for r in runs.of("neural-malats"):
-        label = ", ".join(filter(None, ["Metropolis filter", _step(r), "whole history"]))
-        plain.append((label, r, runs.plain(batch=0, lr=r.settings["lr"])))
+        label = ", ".join(filter(None, ["Metropolis filter", _step(r)]))
+        whole = runs.plain(batch=0, lr=r.settings["lr"])
+        plain.append((f"{label}{_without(runs, whole)}", r, whole))
     bonus: list[Pair] = [
         (", ".join(filter(None, [weight(r), _hot(r)])), r, runs.plain(beta=r.settings["beta"]))
         for r in runs.of("neural-fglmcts")
@@ -199,12 +209,12 @@ def says(book: Book, found: Sequence[Family]) -> list[str]:
             f"{share_text(share_of(base, runs.bar))} of {len(base.seeds)} seeds are on the wrong "
             f"arm after {base.rounds:,} rounds.{_out_of_the_box(runs)}"
         )
-    out.append(f"**The gradient goes to the incumbent**: {_incumbent(judged)}{_beating(runs)}")
+    out.append(f"**The gradient goes to the incumbent**: {_incumbent(runs, judged)}")
     out.append(f"**Unadjusted steps have a wider law**: {_wider(judged[PLAIN])}")
     return out + _freeing(judged)
 
 
-def _incumbent(judged: Mapping[str, Sequence[Beside]]) -> str:
+def _incumbent(runs: Runs, judged: Mapping[str, Sequence[Beside]]) -> str:
     """What becomes of the seeds where the same weight pulls on the best arm, on all, on the other.
 
     The bonus on the maximum differs from none by its pull on the best arm, and by nothing else.
@@ -227,27 +237,32 @@ def _incumbent(judged: Mapping[str, Sequence[Beside]]) -> str:
         f"arm alone it frees some in {freed_and_bound(alike)[0]} of {len(alike)}.",
     ]
     told += [f"On the other arm alone it {_verbs(others)}."] if others else []
+    told += [_by_chance(runs, b) for b in others]
     narrow = [f"{weight(b.changed)} at {_softness(b)}" for b in soft if b.binds and b not in both]
     if narrow:
         few = enumeration(narrow) if len(narrow) <= 3 else f"{len(narrow)} settings"
         told.append(f"Smoothed less it binds, too: {few}.")
-    return " ".join([*told, "Arms share layers: a pull on one moves both."])
+    return " ".join(filter(None, [*told, "Arms share layers: a pull on one moves both."]))
+
+
+def _by_chance(runs: Runs, b: Beside) -> str:
+    """Whether seeds that left the wrong arm play about as chance does."""
+    wrong, stuck = (share_of(b.changed, bar) for bar in (runs.bar, runs.stuck_bar))
+    if wrong is None or stuck is None or stuck.value - wrong.value < MANY:
+        return ""
+    seeds = round((stuck.value - wrong.value) * stuck.count)
+    return (
+        f"But at λ = {b.changed.settings['lift']:g} {seeds} seeds then play about as chance does."
+    )
 
 
 def _softness(b: Beside) -> str:
     return f"softness {b.changed.settings['softness']:g}"
 
 
-def _beating(runs: Runs) -> str:
-    """How many smoothed maxima beat the best fixed arm."""
-    own = runs.of("neural-soft-fglmcts")
-    beat = sum(not runs.mark(r) for r in own)
-    return f" {beat} of {len(own)} beat the best fixed arm." if own else ""
-
-
 def _verbs(found: Sequence[Beside]) -> str:
     freed, bound = freed_and_bound(found)
-    return f"*binds* seeds in {bound} of {len(found)} settings and *frees* some in {freed}"
+    return f"*binds* seeds in {bound} of {len(found)} settings, *frees* some in {freed}"
 
 
 def _out_of_the_box(runs: Runs) -> str:
@@ -257,7 +272,9 @@ def _out_of_the_box(runs: Runs) -> str:
     if len(shares) != 2:
         return ""
     without, with_it = (round(share.value * share.count) for share in shares)
-    return f" Out of the box {without} of {shares[0].count} are, and {with_it} with a bonus."
+    return (
+        f" Out of the box {without} of {shares[0].count} are, and {with_it} with {weight(own[1])}."
+    )
 
 
 def _wider(found: Sequence[Beside]) -> str:
@@ -275,11 +292,6 @@ def _wider(found: Sequence[Beside]) -> str:
             f"{_supported(near)} at the paper's step: a Metropolis filter, which takes that width "
             f"away, binds {near[0].bound} of {near[0].seeds} seeds and frees {near[0].freed}."
         )
-    if long and near:
-        told.append(
-            f"The longest step, beside the shortest, frees {long[0].freed} and binds "
-            f"{long[0].bound}."
-        )
     frees = bool(long and long[0].frees)
     if far:
         told.append(_far(far, frees))
@@ -294,16 +306,16 @@ def _far(found: Sequence[Beside], long_steps_free: bool) -> str:
     bound, freed = (
         enumeration([str(getattr(b, name)) for b in found]) for name in ("bound", "freed")
     )
+    verdict = _supported(found)
+    if verdict == "not supported" and sum(b.bound - b.freed for b in found) > 0:
+        verdict = "open"
     said = (
-        f"{capital(_supported(found))} at {times} times that step: the filter binds {bound} of "
-        f"{found[0].seeds} seeds and frees {freed}."
+        f"{capital(verdict)} at {times} times that step: the filter binds {bound} of "
+        f"{found[0].seeds} and frees {freed}."
     )
     if not long_steps_free or any(b.binds for b in found):
         return said
-    return (
-        f"{said} So no effect of the filter is shown; {found[0].seeds} seeds cannot exclude a "
-        "small one."
-    )
+    return f"{said} A small effect is not excluded."
 
 
 def _supported(found: Sequence[Beside]) -> str:
@@ -319,9 +331,8 @@ def _freeing(judged: dict[str, list[Beside]]) -> list[str]:
     found = [b for name, own in judged.items() for b in own if b.frees and name != ALIKE]
     if not found:
         return [f"What frees seeds: nothing that was tried, by Holm's rule. {UNTRIED}"]
-    counts = Counter(_kind(b) for b in found)
-    told = [f"{kind} ({count(number, 'setting')})" for kind, number in counts.items()]
-    return [f"What frees seeds: {enumeration(told)}. {UNTRIED}"]
+    kinds = list(dict.fromkeys(_kind(b) for b in found))
+    return [f"What frees seeds: {enumeration(kinds)}. {UNTRIED}"]
 
 
 def _kind(b: Beside) -> str:
@@ -347,18 +358,18 @@ def more(book: Book) -> list[str]:
     rows = [] if base is None else [["the paper's settings, no bonus", *_numbers(runs, base), ""]]
     for own in (judged_seeds(runs) if runs.all else {}).values():
         for b in own:
-            # The text has these comparisons, and other rows the rest.
-            if b.label.endswith((SHORTEST, BOTH)):
+            # The text or the rows of the filter have these comparisons; the file has all.
+            if b.label.endswith((SHORTEST, BOTH, WHOLE)):
                 continue
             rows.append([b.label, *_numbers(runs, b.changed), _bold(b)])
     if not rows:
         return []
     header = ("setting", "wrong arm", "stuck", "regret", "freed / bound")
     about = (
-        "Seeds on the wrong arm, with 95 % intervals; per cent that are "
-        "[stuck](reading.md#stuck-seeds), there or near chance; mean regrets (medians), † does not "
-        "beat the best fixed arm. *Freed* seeds are there only without the change, *bound* only "
-        "with it, as are chains that diverged. Bold: by Holm's rule, exact tests."
+        "Brackets hold 95 % intervals. *Stuck*: per cent there [or near "
+        "chance](reading.md#stuck-seeds), where they are more. Regrets: means (medians), † does "
+        "not beat the best fixed arm. *Freed* seeds are on the wrong arm only without the change, "
+        "*bound* or diverged ones only with it. Bold: Holm's rule, exact tests."
     )
     return [section("All settings", about, grid(header, rows))]
 
@@ -369,9 +380,10 @@ def _bold(b: Beside) -> str:
 
 
 def _numbers(runs: Runs, r: AgentResult) -> list[str]:
-    stuck = share_of(r, runs.stuck_bar)
-    told = "–" if stuck is None else f"{100 * stuck.value:.0f}"
-    return [share_text(share_of(r, runs.bar)), told, regret_text(r, runs.mark(r))]
+    wrong, stuck = share_of(r, runs.bar), share_of(r, runs.stuck_bar)
+    more = stuck is not None and (wrong is None or stuck.value > wrong.value)
+    told = f"{100 * stuck.value:.0f}" if stuck is not None and more else ""
+    return [share_text(wrong), told, regret_text(r, runs.mark(r))]
 
 
 QUESTION = Question(
@@ -379,10 +391,9 @@ QUESTION = Question(
     place=32,
     title="Why do networks stay on a wrong arm?",
     asks=(
-        "On adult some seeds of the paper's network play the wrong arm to the end, and more of "
-        "them with a bonus. Two conjectures. The bonus's gradient goes to the arm that looks best "
-        "already. And Langevin steps without a Metropolis test scatter more than the posterior, "
-        "which might find a better arm. So the maximum was smoothed over arms. Its "
+        "On adult some seeds of the paper's network play the wrong arm to the end, more with a "
+        "bonus. Does its gradient go to the arm that looks best already? And do steps that "
+        "scatter more than the posterior find a better one? The maximum was smoothed over arms: "
         "*softness* is how far below the best an arm may be and still share the gradient. Seeds "
         "*on the wrong arm* lose, in their last 500 rounds, nearer to what it loses than to chance."
     ),
