@@ -168,13 +168,13 @@ def _order(row: Row) -> tuple[Any, ...]:
 # Reading -------------------------------------------------------------------------------------
 
 
-def read_rows(folder: Path) -> list[Row]:
-    """All rows of the folder, with the settings that came later."""
+def read_rows(folder: Path, testbed: str = "*") -> list[Row]:
+    """All rows of the folder, or of one testbed's file, with the settings that came later."""
     rows: list[Row] = []
     # Files of earlier versions lack numbers that came later.
     later = {quantity.column for quantity in schema.QUANTITIES if not has_field(quantity)}
     required = [name for name in file_schema().names if name not in later]
-    for file in sorted(folder.glob("*.parquet")):
+    for file in sorted(folder.glob(f"{testbed}.parquet")):
         table = read_parquet(file.read_bytes())
         absent = [name for name in required if name not in table.column_names]
         if absent:
@@ -199,10 +199,10 @@ def _key(testbed: str, testbed_settings: str, agent: str, settings: str, rounds:
     return key_of(testbed, json.loads(testbed_settings), agent, json.loads(settings), rounds)
 
 
-def read(folder: Path) -> list[Kept]:
-    """All results of the folder."""
+def read(folder: Path, testbed: str = "*") -> list[Kept]:
+    """All results of the folder, or of one testbed."""
     groups: dict[str, list[Row]] = {}
-    for row in read_rows(folder):
+    for row in read_rows(folder, testbed):
         groups.setdefault(key_of_row(row), []).append(row)
     return [from_rows(rows) for rows in groups.values()]
 

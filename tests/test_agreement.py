@@ -78,7 +78,7 @@ LEVEL = FAMILY / (2 * len(CASES))
 @pytest.fixture(scope="module")
 def kept() -> list[keeping.Kept]:
     folder = Path(__file__).resolve().parents[1] / "results"
-    return [one for one in keeping.read(folder) if one.result.testbed == TESTBED]
+    return keeping.read(folder, TESTBED)
 
 
 def find(kept: list[keeping.Kept], case: Committed) -> AgentResult:

@@ -63,7 +63,7 @@ def test_kept_runs_have_what_stood_in_for_later_settings(
 def test_networks_are_asked_for_as_they_were_kept() -> None:
     """The preset `beta-1` has their settings from before the noise was learned; digits are here."""
     pytest.importorskip("sklearn")
-    kept = {keeping.key_of_row(row) for row in keeping.read_rows(ROOT / "results")}
+    kept = {keeping.key_of_row(row) for row in keeping.read_rows(ROOT / "results", "digits")}
     text = (ROOT / "studies" / "question-default-data.toml").read_text()
     preset, agents = (tomllib.loads(text)[name] for name in ("preset", "agents"))
     for agent in agents:

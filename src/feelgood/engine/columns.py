@@ -150,8 +150,8 @@ def measured_fields(rows: Sequence[dict[str, Any]], layout: TableLayout) -> dict
     for quantity in schema.QUANTITIES:
         if not layout.holds(quantity):
             values[quantity.name] = absent(quantity, len(rows), len(rows[0]["curve_rounds"]))
-        elif quantity.column in rows[0] or has_field(quantity):
-            values[quantity.name] = _read(quantity, [row[quantity.column] for row in rows])
+        elif (column := quantity.column) in rows[0] or has_field(quantity):
+            values[quantity.name] = _read(quantity, [row[column] for row in rows])
     return {
         **in_fields(values),
         "curve_rounds": np.array(rows[0]["curve_rounds"], np.int64),
@@ -169,10 +169,8 @@ def _read(quantity: Quantity, column: Sequence[Any]) -> Any:
 
 
 def _floats(values: Sequence[Any]) -> np.ndarray:
-    """Numbers, or lists of them, with NaN for null."""
-    if values and isinstance(values[0], list):
-        return np.array([[np.nan if v is None else v for v in one] for one in values], np.float64)
-    return np.array([np.nan if v is None else v for v in values], np.float64)
+    """Numbers, or lists of them, with NaN for null: what NumPy makes of None."""
+    return np.array(values, np.float64)
 
 
 def _read_posterior(rows: Sequence[dict[str, Any]]) -> PosteriorAlong | None:
