@@ -31,6 +31,8 @@ PLAIN = {
     "svrgfglmcts": "svrglmcts",
     "fghmcts": "hmcts",
     "fgmalats": "malats",
+    "pfgmalats": "pmalats",
+    "pfghmcts": "phmcts",
     "jfgmalats": "malats",
     "neural-fglmcts": "neural-lmcts",
     "neural-ufglmcts": "neural-ulmcts",
@@ -61,11 +63,11 @@ def page(book: Book) -> str:
         "In two of [these worlds](../worlds.md), linear-trap-16 and superarm-40, the truth is "
         "rare. In the others the prior, the noise or the mean is not what agents are told. On "
         "superarm-40 all but the exact agents take its few possible means for normal ones. There "
-        f"are {one.rounds:,} rounds and "
-        f"{_seeds(runs)}. The tables have what the bonus λ_s = 1/√s adds to an agent's "
-        "regret. Negative: it pays. Networks have one layer of 16. Brackets hold 95 % studentised "
-        f"intervals. Bold: by Holm's rule over all {len(changed)} pairs. Other combinations of "
-        "these parts are not run here."
+        f"are {one.rounds:,} rounds and {_seeds(runs)}. The tables have "
+        "what the bonus λ_s = 1/√s adds to an agent's regret. Negative: it pays. Networks have "
+        "one layer of 16. Brackets hold 95 % studentised "
+        f"intervals. Bold: by Holm's rule over all {len(changed)} pairs. Neural HMC and "
+        "other combinations of these parts are not run here."
     )
     said = (
         f"{_said(changed)} Over 10,000 rounds [signs may differ](worlds-sweeps.md).{_width(runs)}"

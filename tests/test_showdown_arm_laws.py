@@ -32,18 +32,27 @@ def test_who_follows_the_law_and_who_keeps_to_one_arm() -> None:
     rows = [*along("exact-fgts"), *along("jfgmalats", 0.002, 36), *along("fglmcts", 0.0, 240)]
     rows += along("fghmcts", -0.02, 250)
     text = part(rows)
-    assert "- As the law in all stretches: `jfgmalats`.\n" in text
-    assert "- Right on average over many chains, while each keeps to one arm: `fglmcts`.\n" in text
+    assert "- Not told apart from the law in any stretch: `jfgmalats`.\n" in text
+    assert "but most chains keep to one arm: `fglmcts`.\n" in text
     assert "Exact draws themselves" not in text
     assert "| *the law* | 5.0 | 5.0 | 5.0 | 5.0 |  |" in text
     assert "| `fghmcts` | **3.0** | **3.0** | **3.0** | **3.0** | **250** |" in text
     assert "| `jfgmalats` | 5.2 | 5.2 | 5.2 | 5.2 | 36 |" in text
     told = world_histories.summary(Book(Shelf([]), arm_laws=rows))
-    assert told.startswith("Given one history, 1 of 3 draw as the exact law does: `jfgmalats`.")
+    assert told.startswith(
+        "Given one history, 1 of 3 are not told apart from the exact law: `jfgmalats`."
+    )
 
 
 def test_exact_draws_that_are_off_are_said() -> None:
     assert "Exact draws themselves are off: `exact-fgts`." in part(along("exact-fgts", 0.05))
+
+
+def test_chains_that_all_draw_alike_are_off() -> None:
+    """No chain draws the worse arm: there is no spread to divide by."""
+    frozen = [dataclasses.replace(r, share=0.0, error=0.0, single=CHAINS) for r in along("fglmcts")]
+    text = part([*along("exact-fgts"), *frozen])
+    assert "| `fglmcts` | **0.0** | **0.0** | **0.0** | **0.0** | **256** |" in text
 
 
 def test_samplers_are_judged_at_their_own_temperature() -> None:
