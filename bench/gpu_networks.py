@@ -49,17 +49,27 @@ WIDE: dict[str, tuple[int, int, tuple[int, ...], int]] = {
     "mnist": (10, 784, (100, 50), 500),
     "cifar10": (10, 3072, (100, 50), 256),
 }
-#: Picks per tile and warps, of the programs that may have others than they have.
-SPREADS: dict[str, dict[str, TileThreads]] = {
+#: As many as tables of them ask for.
+WIDE_CHAINS = {"mnist": 20, "cifar10": 5}
+#: Constants of the programs that may be others than they are: picks per tile, warps, stages.
+SPREADS: dict[str, dict[str, Any]] = {
     "programs": {},
-    "first 32/4": {"FIRST_LAYER": TileThreads(32, 4)},
-    "first 64/8": {"FIRST_LAYER": TileThreads(64, 8)},
+    "first 32/4/3": {"FIRST_LAYER": TileThreads(32, 4, 3)},
+    "first 32/8": {"FIRST_LAYER": TileThreads(32, 8)},
+    "first 16/4": {"FIRST_LAYER": TileThreads(16, 4)},
+    "first 64/4": {"FIRST_LAYER": TileThreads(64, 4)},
+    "products 2": {"PRODUCTS": 2},
+    "products 8": {"PRODUCTS": 8},
+    "terms 32": {"TERMS": 32},
     "others 32/4": {"OTHER_LAYERS": TileThreads(32, 4)},
-    "others 128/8": {"OTHER_LAYERS": TileThreads(128, 8)},
-    "blocks 32/4": {"FIRST_BLOCKS": TileThreads(32, 4)},
-    "blocks 128/8": {"FIRST_BLOCKS": TileThreads(128, 8)},
-    "scores 128/8": {"ALL_SCORES": TileThreads(128, 8)},
+    "others 16/4": {"OTHER_LAYERS": TileThreads(16, 4)},
+    "blocks 32/8": {"FIRST_BLOCKS": TileThreads(32, 8)},
+    "blocks 64/4": {"FIRST_BLOCKS": TileThreads(64, 4)},
+    "blocks 16/4": {"FIRST_BLOCKS": TileThreads(16, 4)},
     "scores 32/4": {"ALL_SCORES": TileThreads(32, 4)},
+    "scores 64/8": {"ALL_SCORES": TileThreads(64, 8)},
+    "scored 16": {"SCORED_ARMS": 16},
+    "scored 4": {"SCORED_ARMS": 4},
 }
 
 
@@ -88,7 +98,9 @@ class Steps:
         )
 
     def energy(self, steps: Any) -> NetworkEnergy:
-        spec = dataclasses.replace(self.network.spec, layout=Layout(steps=steps))
+        spec = dataclasses.replace(
+            self.network.spec, layout=Layout(steps=steps, reads_all=jax.default_backend() != "cpu")
+        )
         network = dataclasses.replace(self.network, spec=spec)
         return NetworkEnergy(network, jnp.ones(()), jnp.ones(()), self.bonus, "squared")
 
@@ -123,14 +135,14 @@ class Steps:
         return round(1e6 * best / self.steps, 1)
 
 
-def ways(options: argparse.Namespace) -> dict[str, tuple[Any, dict[str, TileThreads]]]:
+def ways(options: argparse.Namespace) -> dict[str, tuple[Any, dict[str, Any]]]:
     """How steps of a network are carried out: a label, `Layout.steps`, and how it is spread."""
     apart = "interpreted" if jax.default_backend() == "cpu" else "apart"
     programs = {name: (apart, own) for name, own in SPREADS.items() if options.tune or not own}
     return {"together": ("together", {}), **programs}
 
 
-def lowered(steps: Steps, way: Any, threads: dict[str, TileThreads]) -> list[jax.stages.Lowered]:
+def lowered(steps: Steps, way: Any, threads: dict[str, Any]) -> list[jax.stages.Lowered]:
     """The walk and the gradient in this way."""
     with contextlib.ExitStack() as stack:
         for name, own in threads.items():
@@ -199,7 +211,7 @@ def main() -> int:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name in options.only.split(","):
             for bonus in (False, True):
-                chains = min(options.chains, 5) if name in WIDE else options.chains
+                chains = WIDE_CHAINS.get(name, options.chains)
                 steps = Steps(name, bonus, chains, options.steps)
                 found = {
                     label: pool.submit(compiled, lowered(steps, *way))

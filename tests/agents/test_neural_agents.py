@@ -204,6 +204,28 @@ def test_a_wide_network_learns_as_a_narrow_one(
         np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "name", slow_but(["neural-lmcts"], ["neural-lmcts", "neural-ulmcts", "neural-malats"])
+)
+def test_noise_is_the_same_ahead_and_step_by_step(name: str) -> None:
+    """An accelerator draws normals where a step uses them, a processor all at the round's start."""
+    values = {"batch": 0} if name == "neural-malats" else {}
+    policy = AGENTS[name].build({"layers": "3-2", "updates": 6, **values})
+
+    def drawn(spec: Spec) -> list[np.ndarray]:
+        state = policy.init(jax.random.key(0), spec)
+        for t in range(3):
+            x = jnp.asarray([1.0 * t, 1.0])
+            state = policy.update(state, x, jnp.asarray(t), jnp.asarray(1.0 * t))
+        state = jax.jit(lambda s: policy.draw(jax.random.key(1), s))(state)
+        return [np.asarray(leaf) for leaf in jax.tree.leaves(state.chain)]
+
+    ahead, by_step = drawn(SPEC), drawn(dataclasses.replace(SPEC, layout=Layout(reads_all=True)))
+    assert not np.array_equal(ahead[0], np.zeros_like(ahead[0]))
+    for want, got in zip(ahead, by_step, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
+
+
 def test_a_weightless_bonus_has_the_same_energy() -> None:
     """Also where the bonus is evaluated: its weight is all that switches it off."""
     plain, weightless = energy(None), energy(FeelGood(lam=0.0, b=1.0))

@@ -118,3 +118,11 @@ def test_known_answers() -> None:
         words = [jnp.asarray(np.uint32(w)) for w in (k0, k1, c0, c1)]
         got = generator.threefry((words[0], words[1]), (words[2], words[3]))
         assert tuple(int(w) for w in got) == expected
+
+
+@pytest.mark.parametrize("first", [0, 7])
+def test_normals_may_be_drawn_from_any_of_them_on(first: int) -> None:
+    keys = jax.random.split(generator.key(3), 2)
+    all_ = jax.vmap(lambda key: generator.normals(key, 20))(keys)
+    some = jax.vmap(lambda key: generator.normals_from(key, jnp.asarray(first), 5))(keys)
+    same(np.asarray(some), np.asarray(all_[:, first : first + 5]))

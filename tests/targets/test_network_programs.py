@@ -23,7 +23,8 @@ CASES: dict[str, tuple[int, int, tuple[int, ...], Any, Any, str | None, str]] = 
     "deep": (7, 9, (50, 33, 17), "relu", "bernoulli", None, ""),
     "many arms": (20, 3, (18,), "leaky", "squared", "fglmcts", "sqrt"),
     "smoothed": (4, 6, (19, 7), "relu", "squared", "sfglmcts", "constant"),
-    "wide": (5, 60, (128, 5), "leaky", "bernoulli", "fglmcts", "constant"),
+    "wide layers": (5, 60, (128, 5), "leaky", "bernoulli", "fglmcts", "constant"),
+    "wide": (5, 300, (12, 5), "leaky", "squared", None, ""),
 }
 EVERY = pytest.mark.parametrize("case", slow_but(["deep", "many arms"], list(CASES)))
 #: Rows that fill no tile.
@@ -128,7 +129,8 @@ OTHERS: dict[str, tuple[Any, dict[str, Any], tuple[int, ...], bool, bool]] = {
     "together": ("together", {}, (4,), False, False),
     "contexts per arm": ("apart", {"shared": True}, (4,), False, False),
     "all digits": ("apart", {}, (4,), True, False),
-    "many inputs": ("apart", {"dim": 64}, (4,), False, False),
+    "many inputs": ("apart", {"dim": 65}, (4,), False, False),
+    "many inputs and a bonus": ("apart", {"dim": 300}, (4,), False, True),
     "wide layers": ("apart", {}, (4, 129), False, False),
     "a bonus and one layer": ("apart", {}, (4,), False, True),
 }

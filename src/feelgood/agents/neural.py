@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from feelgood.core.policy import Hints, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import setting, settings_of
-from feelgood.core.spec import Number, Spec
+from feelgood.core.spec import Layout, Number, Spec
 from feelgood.numerics import lanes
 from feelgood.numerics.keys import AnyKey
 from feelgood.numerics.lanes import Mask
@@ -80,8 +80,9 @@ class NeuralPolicy(Policy):
         """Whether rounds read the whole history."""
         return self.batch == 0
 
-    def numbers_per_parameter(self) -> int:
+    def numbers_per_parameter(self, layout: Layout) -> int:
         """Arrays of the size of θ that the state and one round's random numbers take."""
+        del layout
         return 4
 
     def hints(self, spec: Spec) -> Hints:
@@ -90,7 +91,7 @@ class NeuralPolicy(Policy):
         fixed = (
             WORKING_COPIES * self.updates * self.batch * row_bytes(network)
             + self.batch * activations
-            + 4 * network.parameters * self.numbers_per_parameter()
+            + 4 * network.parameters * self.numbers_per_parameter(spec.layout)
         )
         per_round = 2 * row_bytes(network) + (0 if self.batch else activations)
         return Hints(

@@ -20,7 +20,7 @@ from feelgood.core.errors import FeelgoodError
 from feelgood.core.policy import AGENTS, Needs, Policy, Report
 from feelgood.core.registry import Entry, Family
 from feelgood.core.settings import Setting, setting, settings_of
-from feelgood.core.spec import Number, Spec
+from feelgood.core.spec import Layout, Number, Spec
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.numerics.lanes import Mask
 from feelgood.samplers import KERNELS, Kernel
@@ -90,8 +90,8 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
                 "steps: use fewer."
             )
 
-    def numbers_per_parameter(self) -> int:
-        return 8 + WORKING_COPIES * self.updates
+    def numbers_per_parameter(self, layout: Layout) -> int:
+        return 8 + (0 if layout.reads_all else WORKING_COPIES * self.updates)
 
     def energy(self, spec: Spec, law: Coefficients) -> NetworkEnergy:
         """L for this problem."""
@@ -142,6 +142,7 @@ class NeuralThompson(NeuralModelPolicy, GibbsPolicy):
         chain, info = run_steps(
             *(key, self.kernel, state.chain, target, tuning, self.inner_steps()),
             unroll=state.spec.layout.unroll,
+            ahead=not state.spec.layout.reads_all,
         )
         return dataclasses.replace(state, chain=chain, info=info, step=1.0 * tuning.step)
 

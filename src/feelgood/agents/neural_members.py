@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, Key, Shaped, UInt32
 from feelgood.agents.neural import TrainedPolicy, TrainedState, maybe
 from feelgood.core.policy import Hints, Needs
 from feelgood.core.settings import setting
-from feelgood.core.spec import Number, Spec
+from feelgood.core.spec import Layout, Number, Spec
 from feelgood.numerics import generator, lanes
 from feelgood.numerics.keys import AnyKey, LaneKeys, fold_in
 from feelgood.numerics.lanes import Mask
@@ -210,7 +210,8 @@ class MembersPolicy(TrainedPolicy):
 
         return jnp.mean(jax.vmap(vote)(jnp.arange(self.members)), axis=0)
 
-    def numbers_per_parameter(self) -> int:
+    def numbers_per_parameter(self, layout: Layout) -> int:
+        del layout
         return 6 * self.members
 
     def hints(self, spec: Spec) -> Hints:

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.extend.random import define_prng_impl
-from jaxtyping import Array, Float, Integer, Key, UInt, UInt32
+from jaxtyping import Array, Float, Int, Integer, Key, UInt, UInt32
 
 Words = tuple[UInt32[Array, "..."], UInt32[Array, "..."]]
 
@@ -101,6 +101,13 @@ def normals(key: Key[Array, ""], count: int) -> Float[Array, " count"]:
     if jax.random.key_impl(key) != THREEFRY:
         return jax.random.normal(key, (count,))
     return _normals(count)(jax.random.key_data(key))
+
+
+def normals_from(key: Key[Array, ""], first: Int[Array, ""], count: int) -> Float[Array, " count"]:
+    """Those of `normals` from number `first` on, drawn in the kernel that uses them."""
+    words = jax.random.key_data(key)
+    counter = jnp.asarray(first, jnp.uint32) + lax.iota(jnp.uint32, count)
+    return _to_normal(_bits((words[0], words[1], counter)))
 
 
 @functools.cache

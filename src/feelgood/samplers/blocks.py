@@ -18,12 +18,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Bool, Float, Key
 
 from feelgood.core.spec import Number
 from feelgood.numerics import lanes
+from feelgood.numerics.generator import normals_from
 from feelgood.numerics.keys import AnyKey, fold_in
 from feelgood.targets.sums import Theta, Value
 from feelgood.targets.target import Target
@@ -286,17 +288,22 @@ def run_steps(
     tuning: Tuning,
     steps: int,
     unroll: int = 1,
+    ahead: bool = True,
 ) -> tuple[Any, RoundInfo]:
     """A round: refresh what is stale, warm up, then `steps` transitions in all.
 
     `unroll` of them are written out in a pass of the loop.
 
     All random numbers of the round are drawn as two flat blocks and sliced in the loop: drawing
-    inside it, or in a many-dimensional array, is several times slower.
+    inside it, or in a many-dimensional array, is several times slower. For a single chain, normals
+    may be drawn step by step (`ahead`): the same ones. On an accelerator that is one kernel with
+    the move, and spares memory.
     """
     moves = steps - kernel.warmup
-    shape = chain.theta.shape
-    normals = lanes.normal_by_seed(fold_in(key, 0), moves * shape[0] * shape[1])
+    shape, own = chain.theta.shape, fold_in(key, 0)
+    normals: Any = own
+    if ahead:
+        normals = lanes.normal_by_seed(own, moves * shape[0] * shape[1])
     draws = kernel.uniforms + target.uniforms
     uniforms = lanes.uniform_by_seed(fold_in(key, 1), moves * draws) if draws else None
     transitions = functools.partial(_transitions, moves=moves, unroll=unroll)
@@ -308,17 +315,19 @@ def _transitions(
     chain: Any,
     kernel: Kernel,
     tuning: Tuning,
-    normals: Float[Array, "normals *seeds"],
+    normals: Float[Array, "normals *seeds"] | Key[Array, ""],
     uniforms: Float[Array, "uniforms *seeds"] | None,
     *,
     moves: int,
     unroll: int,
 ) -> tuple[Any, RoundInfo]:
-    """`run_steps` with these random numbers."""
+    """`run_steps` with these random numbers, or a key of the normals."""
     shape = chain.theta.shape
     size, draws = shape[0] * shape[1], kernel.uniforms + target.uniforms
     lane_shape = shape[2:]
-    normals = lanes.for_chains(normals, lane_shape)
+    ahead = not jnp.issubdtype(normals.dtype, jax.dtypes.prng_key)
+    if ahead:
+        normals = lanes.for_chains(normals, lane_shape)
     if uniforms is not None:
         uniforms = lanes.for_chains(uniforms, lane_shape)
     chain = target.widened(chain)
@@ -327,7 +336,10 @@ def _transitions(
 
     def one(i: Array, carry: tuple[Any, Value, Value]) -> tuple[Any, Value, Value]:
         chain, acceptance, divergences = carry
-        normal = lax.dynamic_slice_in_dim(normals, i * size, size)
+        if ahead:
+            normal = lax.dynamic_slice_in_dim(normals, i * size, size)
+        else:
+            normal = normals_from(normals, i * size, size)
         if uniforms is None:
             uniform = jnp.zeros((0, *lane_shape))
         else:

@@ -11,8 +11,10 @@ Here the gradient is a sum over picks (`feelgood.targets.network_picks`). Three 
 2. the other layers, forward and back, up to the gradient of what the first layer gives,
 3. the gradient of the first layer's blocks, and the sum of what the tiles have of the other layers.
 
-A program goes through the arms that its rows have, so that rows whose arms lie together are the
-quickest. All sums have a fixed order: a run that is taken up again has the same bits.
+The first and the third are programs per arm. They look at the picks from the arm's first to its
+last, so that rows whose arms lie together are the quickest. Many inputs are multiplied some at a
+time, and shared out among programs. All sums have a fixed order: a run that is taken up again has
+the same bits.
 
 As `feelgood.numerics.chain_programs`, it is made by Pallas, for Triton.
 """
@@ -31,8 +33,12 @@ from feelgood.targets.network_picks import Passes, Picks
 from feelgood.targets.networks import Network
 
 _Vector = Float[Array, " parameters"]
-#: The most inputs, and the widest layer, that a program takes.
+#: The most inputs of a network that is not wide, and the widest layer, that programs take.
 MOST_INPUTS, MOST_WIDTH = 64, 128
+#: The most inputs in one product, and the most products that a program of the first layer makes.
+TERMS, PRODUCTS = 32, 4
+#: The most arms whose scores a program makes.
+SCORED_ARMS = 8
 #: A matrix product has at least so many rows, columns and terms.
 _SMALLEST = 16
 #: With more arms than the first, it pays to bring the rows of an arm together; with more than the
@@ -45,23 +51,29 @@ class TileThreads(NamedTuple):
 
     rows: int
     warps: int
+    #: Passes of a loop whose numbers are on their way from memory at once.
+    stages: int = 1
 
 
-FIRST_LAYER = FIRST_BLOCKS = TileThreads(32, 4)
-OTHER_LAYERS = ALL_SCORES = TileThreads(64, 4)
+FIRST_LAYER = TileThreads(32, 4, stages=3)
+FIRST_BLOCKS = TileThreads(16, 4)
+OTHER_LAYERS = ALL_SCORES = TileThreads(32, 4)
 
 
 def suits_programs(network: Network, bonus: bool) -> bool:
     """Whether gradients of this network are programs, and the layout asks for it.
 
     Sums that must keep all digits, wide layers, and contexts per arm are left to the other way. So
-    are networks that it is quicker for, measured on an H200 (`bench/gpu_networks.py`): those with
-    many inputs; and with a bonus, which needs all arms, a single hidden layer and few arms.
+    are networks that it is quicker for, measured on an H200 (`bench/gpu_networks.py`): with a
+    bonus, which needs all arms, those that have many inputs, or a single hidden layer and few arms.
     """
     spec = network.spec
     able = spec.layout.steps != "together" and not network.exact and not spec.shared
-    narrow = network.width <= MOST_INPUTS and max(network.layers) <= MOST_WIDTH
-    return able and narrow and (not bonus or len(network.layers) > 1 or spec.arms > MANY_ARMS)
+    if not able or max(network.layers) > MOST_WIDTH:
+        return False
+    if network.width > MOST_INPUTS:
+        return network.wide and not bonus
+    return not bonus or len(network.layers) > 1 or spec.arms > MANY_ARMS
 
 
 def wants_arms_together(network: Network) -> bool:
@@ -76,64 +88,84 @@ def program_scores(
     count, every = len(rows), network.spec.arms
 
     def program(theta_ref: Any, rows_ref: Any, out_ref: Any) -> None:
-        tile = _Tile(network, theta_ref, ALL_SCORES.rows, count)
+        from jax.experimental import pallas
+
+        _, tile = _own_tile(network, theta_ref, ALL_SCORES, count)
         layers = _Layers(network, theta_ref)
 
         def one(arm: Int[Array, ""], nothing: None) -> None:
-            before = tile.with_block(rows_ref, arm, tile.there)
+            before = tile.with_block(rows_ref, arm, 0, _products(network))
             tile.put(out_ref, tile.numbers * every + arm, layers.output(layers.hidden(before)))
             return nothing
 
-        lax.fori_loop(0, every, one, None)
+        start = pallas.program_id(1) * SCORED_ARMS
+        lax.fori_loop(start, jnp.minimum(start + SCORED_ARMS, every), one, None)
 
-    call = _call(network, program, ALL_SCORES, [count * every], _tiles(count, ALL_SCORES))
+    grid = (_tiles(count, ALL_SCORES), -(-every // SCORED_ARMS))
+    call = _call(network, program, ALL_SCORES, [count * every], grid)
     return call(theta, rows.reshape(-1))[0].reshape(count, every)
 
 
 def program_gradient(
     network: Network, theta: _Vector, rows: Float[Array, "rows width"], picks: Picks
 ) -> tuple[Float[Array, " picks"], _Vector]:
-    """The score of each pick, and Σ slope · ∇f."""
+    """The score of each pick, and Σ slope · ∇f; 0 behind the network's parameters."""
     count, width, size = len(picks.arms), network.layers[0], network.parameters
     flat, first, few = rows.reshape(-1), _first_size(network), _tiles(count, OTHER_LAYERS)
 
     def first_layer(theta_ref: Any, rows_ref: Any, arms_ref: Any, out_ref: Any) -> None:
-        tile = _Tile(network, theta_ref, FIRST_LAYER.rows, count)
-        tile.put_rows(out_ref, tile.first_layer(rows_ref, tile.take(arms_ref, -1)), width)
+        from jax.experimental import pallas
 
-    call = _call(network, first_layer, FIRST_LAYER, [count * width], _tiles(count, FIRST_LAYER))
-    [before] = call(theta, flat, picks.arms)
+        number, part = pallas.program_id(0), pallas.program_id(1)
+        of_arm = _PicksOfArm(arms_ref, count, lax.div(number, shares), FIRST_LAYER)
+        products = min(_products(network), PRODUCTS)
+
+        def write(numbers: Array, mine: Array, nothing: None) -> None:
+            tile = _Tile(network, theta_ref, numbers, mine)
+            total = tile.with_block(rows_ref, of_arm.arm, part * products, products)
+            tile.put_rows(out_ref, total, width, part * count)
+            return nothing
+
+        of_arm.each_tile(write, None, lax.rem(number, shares), shares)
+
+    # As many programs per arm as it has tiles where all arms have as many picks.
+    shares = -(-_tiles(count, FIRST_LAYER) // network.spec.arms)
+    parts_of_first = -(-_products(network) // PRODUCTS)
+    grid = (network.spec.arms * shares, parts_of_first)
+    call = _call(network, first_layer, FIRST_LAYER, [parts_of_first * count * width], grid)
+    before = jnp.sum(call(theta, flat, picks.arms)[0].reshape(parts_of_first, -1), axis=0)
 
     def others(theta_ref: Any, before_ref: Any, *refs: Any) -> None:
         *numbers, scores_ref, deltas_ref, parts_ref = refs
-        tile = _Tile(network, theta_ref, OTHER_LAYERS.rows, count)
+        number, tile = _own_tile(network, theta_ref, OTHER_LAYERS, count)
         layers = _Layers(network, theta_ref)
         hidden = layers.hidden(tile.take_rows(before_ref, width))
         score = layers.output(hidden)
         slopes = picks.slope(score, *(tile.take(ref, 0) for ref in numbers))
         slopes = jnp.where(tile.there, slopes, 0.0)
-        delta = layers.write_gradient(parts_ref, tile.number * (size - first), hidden, slopes)
+        delta = layers.write_gradient(parts_ref, number * (size - first), hidden, slopes)
         tile.put(scores_ref, tile.numbers, score)
         tile.put_rows(deltas_ref, delta, width)
 
     sizes = [count, count * width, few * (size - first)]
-    score, deltas, parts = _call(network, others, OTHER_LAYERS, sizes, few)(
+    score, deltas, parts = _call(network, others, OTHER_LAYERS, sizes, (few, 1))(
         theta, before, *picks.numbers
     )
 
     def blocks(rows_ref: Any, arms_ref: Any, deltas_ref: Any, parts_ref: Any, out_ref: Any) -> None:
         from jax.experimental import pallas
 
-        arm = pallas.program_id(0)
-        block = _Block(network, arm, count)
+        arm, part = pallas.program_id(0), pallas.program_id(1)
+        of_arm = _PicksOfArm(arms_ref, count, arm, FIRST_BLOCKS)
+        block = _Block(network, part)
+        sums = _Sums(first, size - first, few)
         pallas.when(arm < network.spec.arms)(
-            lambda: block.write(rows_ref, arms_ref, deltas_ref, out_ref)
+            lambda: block.write(rows_ref, of_arm, deltas_ref, out_ref)
         )
-        pallas.when(arm == network.spec.arms)(
-            lambda: _write_sums(parts_ref, out_ref, first, size - first, few)
-        )
+        pallas.when(arm == network.spec.arms)(lambda: sums.write(parts_ref, out_ref, part, grid[1]))
 
-    call = _call(network, blocks, FIRST_BLOCKS, [size], network.spec.arms + 1)
+    grid = (network.spec.arms + 1, _products(network))
+    call = _call(network, blocks, FIRST_BLOCKS, [len(theta)], grid)
     return score, call(flat, picks.arms, deltas, parts)[0]
 
 
@@ -145,17 +177,17 @@ def _call(
     program: Callable[..., None],
     threads: TileThreads,
     sizes: Sequence[int],
-    programs: int,
+    grid: tuple[int, int],
 ) -> Callable[..., list[Float[Array, " size"]]]:
-    """So many programs; their results are flat, of these sizes."""
+    """So many programs, times their parts; their results are flat, of these sizes."""
     from jax.experimental import pallas
     from jax.experimental.pallas import triton
 
     call: Callable[..., list[Float[Array, " size"]]] = pallas.pallas_call(
         program,
         out_shape=[jax.ShapeDtypeStruct((size,), jnp.float32) for size in sizes],
-        grid=(programs,),
-        compiler_params=triton.CompilerParams(num_warps=threads.warps, num_stages=1),
+        grid=grid,
+        compiler_params=triton.CompilerParams(num_warps=threads.warps, num_stages=threads.stages),
         interpret=network.spec.layout.steps == "interpreted",
     )
     return call
@@ -164,6 +196,16 @@ def _call(
 def _first_size(network: Network) -> int:
     """Weights of the first layer, which the flat vector begins with."""
     return network.spec.dim * network.spec.blocks * network.layers[0]
+
+
+def _terms(network: Network) -> int:
+    """Inputs in a product."""
+    return min(_padded(network.spec.dim), TERMS)
+
+
+def _products(network: Network) -> int:
+    """How many of them all inputs take."""
+    return -(-network.spec.dim // _terms(network))
 
 
 def _tiles(count: int, threads: TileThreads) -> int:
@@ -204,70 +246,102 @@ def _any(these: Array) -> Array:
     return jnp.max(these.astype(jnp.int32)) > 0
 
 
+class _PicksOfArm:
+    """The picks of one arm, from the first of them to the last, a tile at a time."""
+
+    def __init__(self, arms: Any, count: int, arm: Any, threads: TileThreads) -> None:
+        self.arms, self.count, self.arm, self.rows = arms, count, arm, threads.rows
+        numbers = lax.iota(jnp.int32, _padded(count))
+        mine = self._mine(numbers)
+        self.first = jnp.min(jnp.where(mine, numbers, count))
+        length = jnp.max(jnp.where(mine, numbers, -1)) + 1 - self.first
+        self.tiles = lax.div(length + (self.rows - 1), self.rows)
+
+    def _mine(self, numbers: Array) -> Array:
+        return _load(self.arms, numbers, numbers < self.count, -1) == self.arm
+
+    def each_tile(
+        self,
+        change: Callable[[Array, Array, Any], Any],
+        start: Any,
+        share: Any = 0,
+        shares: int = 1,
+    ) -> Any:
+        """`change(numbers, mine, so_far)` for each tile of a share that has one of them."""
+
+        def one(i: Int[Array, ""], so_far: Any) -> Any:
+            first = self.first + (i * shares + share) * self.rows
+            numbers = first + lax.iota(jnp.int32, self.rows)
+            mine = self._mine(numbers)
+            return lax.cond(
+                _any(mine), lambda so_far: change(numbers, mine, so_far), lambda same: same, so_far
+            )
+
+        return lax.fori_loop(0, lax.div(self.tiles + (shares - 1 - share), shares), one, start)
+
+
+def _own_tile(
+    network: Network, theta: Any, threads: TileThreads, count: int
+) -> tuple[Any, "_Tile"]:
+    """The number of the tile that this program has of so many picks, and the tile."""
+    from jax.experimental import pallas
+
+    number = pallas.program_id(0)
+    numbers = number * threads.rows + lax.iota(jnp.int32, threads.rows)
+    return number, _Tile(network, theta, numbers, numbers < count)
+
+
 class _Tile:
     """Some picks on their way through the network. Lengths of all arrays are powers of 2."""
 
-    def __init__(self, network: Network, theta: Any, size: int, count: int) -> None:
-        from jax.experimental import pallas
-
+    def __init__(
+        self, network: Network, theta: Any, numbers: Int[Array, " picks"], there: Array
+    ) -> None:
         self.network, self.theta = network, theta
-        self.number = pallas.program_id(0)
-        self.numbers = self.number * size + lax.iota(jnp.int32, size)
-        self.there = self.numbers < count
+        self.numbers, self.there = numbers, there
 
     def take(self, ref: Any, other: int | float) -> Array:
         """The picks' own numbers; `other` behind the last."""
         return _load(ref, self.numbers, self.there, other)
 
-    def take_rows(self, ref: Any, width: int) -> Array:
-        """A row of numbers per pick."""
-        return _load(ref, *self._places(width))
+    def take_rows(self, ref: Any, width: int, first: Any = 0) -> Array:
+        """A row of numbers per pick, of which the first's is row `first`."""
+        return _load(ref, *self._places(width, first))
 
     def put(self, ref: Any, place: Array, values: Array) -> None:
         """The picks' numbers at these places."""
         _store(ref, place, values, self.there)
 
-    def put_rows(self, ref: Any, values: Array, width: int) -> None:
-        """A row of numbers per pick."""
-        place, inside = self._places(width)
+    def put_rows(self, ref: Any, values: Array, width: int, first: Any = 0) -> None:
+        """The same, written."""
+        place, inside = self._places(width, first)
         _store(ref, place, values, inside)
 
-    def _places(self, width: int) -> tuple[Array, Array]:
-        column = _column(_padded(width))
-        return self.numbers[:, None] * width + column, self.there[:, None] & (column < width)
+    def _places(self, width: int, first: Any) -> tuple[Array, Array]:
+        row, column = (first + self.numbers)[:, None], _column(_padded(width))
+        return row * width + column, self.there[:, None] & (column < width)
 
     # ---- the first layer ----------------------------------------------------------------
 
-    def first_layer(self, rows: Any, arms: Int[Array, " picks"]) -> Array:
-        """Of each pick, with the block of its arm, before the activation."""
-        lowest = jnp.min(jnp.where(self.there, arms, self.network.spec.arms))
-        total = jnp.zeros((len(self.numbers), _padded(self.network.layers[0])), jnp.float32)
-
-        def add(arm: Int[Array, ""], total: Array) -> Array:
-            mine = arms == arm
-            return lax.cond(
-                _any(mine),
-                lambda total: total + self.with_block(rows, arm, mine),
-                lambda total: total,
-                total,
-            )
-
-        return lax.fori_loop(lowest, jnp.max(arms) + 1, add, total)
-
-    def with_block(self, rows: Any, arm: Int[Array, ""], mine: Array) -> Array:
-        """With the block of one arm, of some picks and zeros for the others."""
+    def with_block(self, rows: Any, arm: Int[Array, ""], start: Any, products: int) -> Array:
+        """So many products of the first layer with the block of one arm, without the bias."""
         network = self.network
-        width, dim, hidden = network.width, network.spec.dim, network.layers[0]
-        place = _column(_padded(width))
-        row = (self.numbers % (rows.shape[0] // width))[:, None] * width
-        inputs = _load(rows, row + place, (self.there & mine)[:, None] & (place < width))
-        row, column = _row(_padded(width)), _column(_padded(hidden))
-        at = row * (network.spec.blocks * hidden) + arm * hidden + column
-        weights = _load(self.theta, at, (row < dim) & (column < hidden))
-        # The bias stands in the row of the 1 that contexts end with.
-        at = _Layers.places(network)[1][0] + 0 * row + column
-        bias = _load(self.theta, at, (row == dim) & (column < hidden))
-        return _product(inputs, weights + bias)
+        dim, hidden, terms = network.spec.dim, network.layers[0], _terms(network)
+        row = (self.numbers % (rows.shape[0] // network.width))[:, None] * network.width
+        these, column = self.there[:, None], _column(_padded(hidden))
+
+        def product(number: Any) -> Array:
+            place = number * terms + _column(terms)
+            inputs = _load(rows, row + place, these & (place < dim))
+            place = number * terms + _row(terms)
+            at = place * (network.spec.blocks * hidden) + arm * hidden + column
+            weights = _load(self.theta, at, (place < dim) & (column < hidden))
+            return _product(inputs, weights)
+
+        if products == 1:
+            return product(start)
+        nothing = jnp.zeros((len(self.numbers), column.shape[1]), jnp.float32)
+        return lax.fori_loop(0, products, lambda i, total: total + product(start + i), nothing)
 
 
 class _Layers:
@@ -295,7 +369,7 @@ class _Layers:
 
     def hidden(self, before: Array) -> list[Array]:
         """All hidden layers after their activation, from the first on."""
-        out = [self.network.activate(before)]
+        out = [self.network.activate(before + self.biases[0])]
         for dense, bias in zip(self.dense, self.biases[1:], strict=True):
             out.append(self.network.activate(_product(out[-1], dense) + bias))
         return out
@@ -339,52 +413,52 @@ def _matrix(at: Any, shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 class _Block:
-    """The gradient of an arm's block of the first layer."""
+    """The gradient of a part of an arm's block of the first layer."""
 
-    def __init__(self, network: Network, arm: Any, count: int) -> None:
-        self.network, self.arm, self.count = network, arm, count
+    def __init__(self, network: Network, part: Any) -> None:
+        self.network, self.first_input = network, part * _terms(network)
 
-    def write(self, rows: Any, arms: Any, deltas: Any, out: Any) -> None:
+    def write(self, rows: Any, picks: _PicksOfArm, deltas: Any, out: Any) -> None:
         """Its place in the flat vector is written."""
         network, hidden = self.network, self.network.layers[0]
-        row, column = _row(_padded(network.width)), _column(_padded(hidden))
+        row, column = self.first_input + _row(_terms(network)), _column(_padded(hidden))
 
-        def add(tile: Int[Array, ""], total: Array) -> Array:
-            numbers = tile * FIRST_BLOCKS.rows + lax.iota(jnp.int32, FIRST_BLOCKS.rows)
-            mine = _load(arms, numbers, numbers < self.count, -1) == self.arm
-            return lax.cond(
-                _any(mine),
-                lambda total: total + self._of(rows, deltas, numbers, mine),
-                lambda total: total,
-                total,
-            )
+        def add(numbers: Array, mine: Array, total: Array) -> Array:
+            return total + self._of(rows, deltas, numbers, mine)
 
-        nothing = jnp.zeros((len(row), column.shape[1]), jnp.float32)
-        total = lax.fori_loop(0, _tiles(self.count, FIRST_BLOCKS), add, nothing)
-        place = row * (network.spec.blocks * hidden) + self.arm * hidden + column
+        total = picks.each_tile(add, jnp.zeros((len(row), column.shape[1]), jnp.float32))
+        place = row * (network.spec.blocks * hidden) + picks.arm * hidden + column
         _store(out, place, total, (row < network.spec.dim) & (column < hidden))
 
     def _of(self, rows: Any, deltas: Any, numbers: Array, mine: Array) -> Array:
-        """The part of some picks."""
-        width, hidden = self.network.width, self.network.layers[0]
-        place, column = _column(_padded(width)), _column(_padded(hidden))
-        row = (numbers % (rows.shape[0] // width))[:, None] * width
-        inputs = _load(rows, row + place, mine[:, None] & (place < width))
+        """The share of some picks."""
+        network, hidden = self.network, self.network.layers[0]
+        place, column = self.first_input + _column(_terms(network)), _column(_padded(hidden))
+        row = (numbers % (rows.shape[0] // network.width))[:, None] * network.width
+        inputs = _load(rows, row + place, mine[:, None] & (place < network.spec.dim))
         back = numbers[:, None] * hidden + column
         return _product(inputs.T, _load(deltas, back, mine[:, None] & (column < hidden)))
 
 
-def _write_sums(parts: Any, out: Any, at: int, size: int, tiles: int) -> None:
-    """The sum over the tiles of what they have of the other layers."""
-    block = 1024
+class _Sums(NamedTuple):
+    """The sums over tiles of what they have of the other layers."""
 
-    def one(number: Int[Array, ""], nothing: None) -> None:
-        place = number * block + lax.iota(jnp.int32, block)
-        inside = place < size
-        total = jnp.zeros(block, jnp.float32)
-        for tile in range(tiles):
-            total = total + _load(parts, tile * size + place, inside)
-        _store(out, at + place, total, inside)
-        return nothing
+    #: Where they begin in the flat vector, their number, and that of the tiles.
+    at: int
+    size: int
+    tiles: int
 
-    lax.fori_loop(0, -(-size // block), one, None)
+    def write(self, parts: Any, out: Any, part: Any, among: int) -> None:
+        """The share of one of so many programs; behind all sums there are zeros."""
+        block, end = 1024, out.shape[0] - self.at
+
+        def one(number: Int[Array, ""], nothing: None) -> None:
+            place = (number * among + part) * block + lax.iota(jnp.int32, block)
+            inside = place < self.size
+            total = jnp.zeros(block, jnp.float32)
+            for tile in range(self.tiles):
+                total = total + _load(parts, tile * self.size + place, inside)
+            _store(out, self.at + place, total, place < end)
+            return nothing
+
+        lax.fori_loop(0, -(-end // (block * among)), one, None)
