@@ -30,9 +30,9 @@ from jax import lax
 
 from feelgood import AGENTS
 from feelgood.core.spec import Layout, Spec
-from feelgood.targets import network_programs
+from feelgood.targets import network_programs, network_tiles
 from feelgood.targets.network_energy import NetworkEnergy
-from feelgood.targets.network_programs import TileThreads
+from feelgood.targets.network_tiles import TileThreads
 from feelgood.targets.networks import Network
 from feelgood.targets.replay import Batch
 
@@ -146,7 +146,8 @@ def lowered(steps: Steps, way: Any, threads: dict[str, Any]) -> list[jax.stages.
     """The walk and the gradient in this way."""
     with contextlib.ExitStack() as stack:
         for name, own in threads.items():
-            stack.enter_context(mock.patch.object(network_programs, name, own))
+            place = network_programs if hasattr(network_programs, name) else network_tiles
+            stack.enter_context(mock.patch.object(place, name, own))
         return [steps.walk(way), steps.gradient(way)]
 
 

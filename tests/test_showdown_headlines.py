@@ -418,6 +418,8 @@ def networks() -> list[Pair]:
     out = []
     for bed in DATA:
         runs_here = of_data(bed)
+        if not {"neural-lmcts", "neural-fglmcts", "neural-sfglmcts"} <= set(runs_here):
+            continue  # not run there yet
         plain_run, plain_line = runs_here["neural-lmcts"]
         run, own = runs_here["neural-fglmcts"]
         chosen = [run] if own["b"] == 10 else [run, runs_here["neural-sfglmcts"][0]]
