@@ -89,19 +89,20 @@ def pages(
     check: Annotated[bool, typer.Option("--check", help="Only say which are not fresh.")] = False,
 ) -> None:
     """Write the pages from results/ alone, and what `feelgood challenge` compares with."""
+    from showdown import baselines
+    from showdown.book import Book
     from showdown.pages import stale, write_pages
 
+    book, shipped = Book.open(results), results.resolve() == ROOT / "results"
     if check:
-        found = stale(results, out)
+        found = stale(book, results, out) + (baselines.stale(book.shelf.kept) if shipped else [])
         for name in found:
             typer.echo(f"{name} is not what the results give: run `make results`.")
         raise typer.Exit(1 if found else 0)
-    for path in write_pages(results, out):
+    for path in write_pages(book, results, out):
         typer.echo(f"wrote {path}")
-    if results.resolve() == ROOT / "results":
-        from showdown import baselines
-
-        typer.echo(f"wrote {baselines.write(results)}")
+    if shipped:
+        typer.echo(f"wrote {baselines.write(book.shelf.kept)}")
 
 
 @app.command()

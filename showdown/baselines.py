@@ -5,6 +5,7 @@ settings; sweeps are left out. The file lies in the package, so that an installe
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from feelgood.api.challenges import FILE
 from feelgood.core.testbed import TESTBEDS
 from feelgood.engine.building import resolve_variants
-from showdown.keeping import Kept, read
+from showdown.keeping import Kept
 
 #: The studies whose agents are baselines, by whose settings they have.
 PRESETS = {
@@ -36,7 +37,7 @@ SCHEMA = pa.schema(
 )
 
 
-def table(kept: list[Kept]) -> pa.Table:
+def table(kept: Sequence[Kept]) -> pa.Table:
     """One row per agent, testbed and setting; the presets that have it are joined by commas."""
     rows = []
     for k in kept:
@@ -79,7 +80,12 @@ def _row(kept: Kept, preset: str) -> dict[str, object]:
     }
 
 
-def write(results: Path, target: Path = FILE) -> Path:
-    """Write the package's file from `results/`."""
-    pq.write_table(table(read(results)), target, compression="zstd", compression_level=19)
+def write(kept: Sequence[Kept], target: Path = FILE) -> Path:
+    """Write the package's file."""
+    pq.write_table(table(kept), target, compression="zstd", compression_level=19)
     return target
+
+
+def stale(kept: Sequence[Kept], target: Path = FILE) -> list[str]:
+    """The file, if it is not what the results give."""
+    return [] if pq.read_table(target).equals(table(kept)) else [str(target)]

@@ -74,12 +74,11 @@ def first_picture(book: Book) -> None:
         book.figure("regret", caption, lambda: regret_curves(drawn))
 
 
-def stale(results: Path, out: Path) -> list[str]:
+def stale(book: Book, results: Path, out: Path) -> list[str]:
     """Pages and files that are missing, superfluous or other than the results give.
 
     Figures only have to be there: they are drawn by the same command.
     """
-    book = Book.open(results)
     wanted = {_place(results, out, name): text for name, text in build(book).items()}
     found = [
         str(path) for path in _old(results, out) if path.suffix != ".svg" and path not in wanted
@@ -100,9 +99,8 @@ def _old(results: Path, out: Path) -> list[Path]:
     return [*out.glob("*.*"), *out.glob("figures/*.svg"), *(results / PAIRS).glob("*.csv")]
 
 
-def write_pages(results: Path, out: Path) -> list[Path]:
+def write_pages(book: Book, results: Path, out: Path) -> list[Path]:
     """Write texts and figures; pages, files and figures that are not asked for any more go."""
-    book = Book.open(results)
     content: dict[Path, bytes] = {}
     for name, text in build(book).items():
         content[_place(results, out, name)] = text.encode()

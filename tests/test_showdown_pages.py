@@ -11,6 +11,7 @@ import pytest
 from test_readme import sentences
 
 from showdown import pages
+from showdown.book import Book
 from showdown.effects import FEWEST_SEEDS
 from showdown.keeping import Kept, to_rows, write
 from showdown.question import claims_level
@@ -145,11 +146,13 @@ def test_pages_and_files_are_written_and_old_ones_go(tmp_path: Path) -> None:
     (out / "figures").mkdir(parents=True)
     (out / "figures" / "old.svg").write_text("<svg/>")
     (out / "old.md").write_text("old")
-    pages.write_pages(tmp_path / "results", out)
-    assert pages.stale(tmp_path / "results", out) == []
+    book = Book.open(tmp_path / "results")
+    pages.write_pages(book, tmp_path / "results", out)
+    assert pages.stale(book, tmp_path / "results", out) == []
     (out / "reading.md").write_text("another")
     (out / "more.md").write_text("more")
-    assert pages.stale(tmp_path / "results", out) == [str(out / "more.md"), str(out / "reading.md")]
+    found = pages.stale(book, tmp_path / "results", out)
+    assert found == [str(out / "more.md"), str(out / "reading.md")]
     assert [f.name for f in (out / "figures").iterdir()] == ["lambda-linear.svg"]
     assert not (out / "old.md").exists()
     assert "figures/lambda-linear.svg" in (out / "bonus-linear.md").read_text()
