@@ -170,9 +170,13 @@ def mean_and_median(values: np.ndarray) -> tuple[float, float]:
     return float(values.mean()), float(np.median(values))
 
 
-def regret_text(run: AgentResult, mark: str = "") -> str:
-    """`89.2† (87.0), 2 diverged`: mean and median of the chains that did not, and who did."""
-    whole = run.final_regret[np.isfinite(run.final_regret)]
+def regret_text(run: AgentResult, mark: str = "", seeds: Sequence[int] = ()) -> str:
+    """`89.2† (87.0), 2 diverged`: mean and median of the chains that did not, and who did.
+
+    Of these seeds, or of all.
+    """
+    regrets = values_at(run, seeds or run.seeds)
+    whole = regrets[np.isfinite(regrets)]
     mean, median = mean_and_median(whole)
-    lost = len(run.seeds) - len(whole)
+    lost = len(regrets) - len(whole)
     return f"{number(mean)}{mark} ({number(median)})" + (f", {lost} diverged" if lost else "")

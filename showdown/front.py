@@ -14,7 +14,7 @@ INTRODUCTION = """# Results
 
 "Feel-Good Thompson Sampling for Contextual Bandits: a Markov Chain Monte Carlo Showdown" (NeurIPS
 2025), judged by runs of our own. The feel-good *bonus* makes Thompson sampling optimistic; λ is its
-weight. *Regret* is what was lost beside the best arms: lower is better."""
+weight. *Regret* is what was lost beside the best arms: lower is better. [Agents](../agents.md)."""
 
 CLAIMS = (
     "Changes are geometric means over pairs of runs that share their seeds. The intervals of all "
@@ -124,7 +124,7 @@ def what_to_use(book: Book) -> str:
     header = ("rewards", "use", "its regret", "`lints`", "best fixed arm", "chance", "rounds")
     said = (
         "Of agents tuned alike, these [may be the best](ranking.md) on testbeds of that kind, the "
-        "lowest mean first. Beside them: plain `lints`, the best fixed arm, arms by chance. "
+        "lowest mean over all first. Beside them: `lints`, the best fixed arm, arms by chance. "
         "Networks are not tuned but have the paper's settings. † No better than the best fixed arm."
     )
     return f"{said}\n\n{grid(header, rows, numbers=2)}"

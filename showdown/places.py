@@ -25,6 +25,8 @@ class Place:
     beside: Effect | None
     p: float
     may_be_best: bool
+    #: Those that all agents of the testbed have: the others' numbers are not comparable.
+    seeds: tuple[int, ...] = ()
 
 
 def places(results: Sequence[AgentResult]) -> list[Place]:
@@ -32,7 +34,7 @@ def places(results: Sequence[AgentResult]) -> list[Place]:
 
     Nothing where there are too few seeds or agents.
     """
-    if len(results) < 2 or len(common_seeds(results)) < FEWEST_SEEDS:
+    if len(results) < 2 or len(seeds := common_seeds(results)) < FEWEST_SEEDS:
         return []
     by_name = {r.agent: r for r in results}
     ranking = rank_results(results)[0][results[0].testbed]
@@ -40,9 +42,10 @@ def places(results: Sequence[AgentResult]) -> list[Place]:
     pairs = [effect("beside the lowest", r, first) for r in others]
     raw = np.array([e.difference.p if e.tested and e.difference else np.nan for e in pairs])
     may = {s.name: s.may_be_best for s in ranking.standings}
-    out = [Place(first, bca(first.final_regret), None, float("nan"), may[first.agent])]
+    mean = {r.agent: bca(values_at(r, seeds)) for r in results}
+    out = [Place(first, mean[first.agent], None, float("nan"), may[first.agent], seeds)]
     for r, e, p in zip(others, pairs, holm(raw), strict=True):
-        out.append(Place(r, bca(r.final_regret), e, float(p), may[r.agent]))
+        out.append(Place(r, mean[r.agent], e, float(p), may[r.agent], seeds))
     return out
 
 
@@ -91,7 +94,8 @@ def matrix(book: Book, found: dict[str, list[Place]], ranking: Ranking | None) -
 
 def _cell(book: Book, place: Place) -> str:
     """Mean and median; bold for one that may be the best, a dagger where a fixed arm beats it."""
-    text = regret_text(place.result, yardsticks.dagger(place.result, book.yardsticks))
+    mark = yardsticks.dagger(place.result, book.yardsticks)
+    text = regret_text(place.result, mark, place.seeds)
     return f"**{text}**" if place.may_be_best else text
 
 

@@ -127,11 +127,12 @@ def _opening(told: Agreement) -> str:
 def _corrected(told: Agreement) -> str:
     return (
         f"{told.tested} of the {told.unique} were tested, {told.twice} of them as the text and as "
-        f"the released code have it: {told.tests} tests. Both are counted, for both are chances "
-        f"to be equal. Raw tests of a difference are made at level {ROW_LEVEL:g}, all others at "
-        f"level {CORRECTED_LEVEL:g}. After Benjamini and Hochberg's correction "
-        f"{told.bh[_V.DIFFERS]} differ and {_equal(told.bh)} agree or are explained. Numbers with "
-        f"fewer than {FEWEST_SEEDS} seeds of ours are not tested."
+        f"the released code have it: {told.tests} tests of a difference. As many are of being "
+        "equal; each kind is corrected by itself. Raw tests of a difference are made at level "
+        f"{ROW_LEVEL:g}, all others at level {CORRECTED_LEVEL:g}. After Benjamini and Hochberg's "
+        f"correction {told.bh[_V.DIFFERS]} differ and {_equal(told.bh)} agree or are explained. "
+        f"Numbers with fewer than {FEWEST_SEEDS} seeds of ours are not tested, but for CIFAR-10's, "
+        "which have 5."
     )
 
 
@@ -228,8 +229,8 @@ def agreement(book: Book) -> str:
         "A number *agrees* where both means are equal within "
         f"±{100 * MARGIN:g} %, by two one-sided tests at level {MARGIN_LEVEL:g}. It is *explained* "
         "where that holds for [the released code](../released.md) instead of the paper's text. "
-        "[How to read the verdicts](../verdicts.md) has the rest. No number is left out because "
-        "of how it came out. [agreement.csv](agreement.csv) has the evidence for each.",
+        "No number is left out because of how it came out. [The rest](../verdicts.md). "
+        "[agreement.csv](agreement.csv) has the evidence for each.",
         _tally("family", {**by_family, "each number once": once, "all": found}),
         section("Corrected for the number of tests", _corrected(told)),
         section("Choices that were fitted to the tables", _fitted(told)),

@@ -81,8 +81,8 @@ def _insured(book: Book) -> list[str]:
         return []
     hot, bonus = found
     return [
-        f"**At worst**, {HEAT} without a bonus loses {estimate(hot.regret)}, {DEFAULT} "
-        f"{estimate(bonus.regret)}.{_units(book, bonus.where)}"
+        f"**At worst** of six worlds, {HEAT} without a bonus loses {estimate(hot.regret)}, "
+        f"{DEFAULT} {estimate(bonus.regret)}.{_units(book, bonus.where)}"
     ]
 
 

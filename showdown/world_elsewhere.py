@@ -11,6 +11,7 @@ from showdown.wording import interval
 from showdown.world_frontier import DEFAULT
 from showdown.world_runs import FALLING, difference
 from showdown.world_wrong import PAGE
+from showdown.yardsticks import dagger
 
 STUDY = "worlds-schedule"
 TITLE = "Elsewhere"
@@ -21,13 +22,21 @@ Pair = tuple[AgentResult, AgentResult]
 def tables(book: Book) -> list[str]:
     """One row per problem."""
     rows = [
-        [f"`{r.testbed}`{told}", f"`{r.agent}`", number(_mean(plain)), *_added(r, plain)]
-        for told, own in ((", the paper's β = 1", _linear(book)), ("", _others(book)))
+        [
+            f"`{r.testbed}`{told}",
+            f"`{r.agent}`",
+            f"{number(_mean(plain))}{dagger(plain, book.yardsticks)}",
+            *_added(r, plain),
+        ]
+        for told, own in ((", preset `beta-1`", _linear(book)), ("", _others(book)))
         for r, plain in own
     ]
     if not rows:
         return []
-    about = f"What {DEFAULT} adds where the truth is drawn as the prior says, and on data sets."
+    about = (
+        f"What {DEFAULT} adds where the truth is drawn as the prior says, and on data sets. "
+        "† does not beat the best fixed arm."
+    )
     return [section(TITLE, about, grid(("problem", "agent", "plain", "bonus adds", "seeds"), rows))]
 
 

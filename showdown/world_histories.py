@@ -109,7 +109,7 @@ def _said(found: Sequence[Follower]) -> list[str]:
     said = [f"Not told apart from the law in any stretch: {told}."]
     if right:
         said.append(
-            "Not shown to be off on average, but most chains keep to one arm: "
+            "Not shown to be off on average, but too many chains keep to one arm: "
             f"{enumeration(right)}."
         )
     wrong = [f for f in found if f.is_exact and not f.follows]

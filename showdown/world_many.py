@@ -49,8 +49,8 @@ def page(book: Book) -> str:
     if not rows:
         return f"{head}\n\n{NOT_RUN}\n"
     about = (
-        f"Two insurances in [these worlds](../worlds.md), {ROUNDS:,} rounds: a bonus whose weight "
-        "falls, and draws at a higher temperature, both exact. "
+        f"Two insurances in [these worlds](../worlds.md), {ROUNDS:,} rounds, 100 seeds: a bonus "
+        "whose weight falls, and draws at a higher temperature, both exact. "
         f"{_told(book.shelf.of(STUDY))} With copies the context chooses one of as many independent "
         "traps. Bold: on the frontier, which means that no other agent has a lower mean both in "
         "the bad world and with a truth from the prior. Brackets hold 95 % bootstrap intervals."

@@ -16,7 +16,7 @@ from showdown.world_runs import FRONTIER
 INTRODUCTION = """# Worst case against Bayes, world by world
 
 The *frontier* of each world: agents that no other one beats both in the bad world and averaged over
-the prior; of equals the first. Mean regrets after 10,000 rounds with 95 % bootstrap intervals.
+the prior; of equals the first. Mean regrets of 100 seeds after 10,000 rounds, 95 % intervals.
 λ* = √(2 ln(1/P)/T) and λ_t = √(ln(1/P)/2t) are the theory's weights for a trap of mass P. The
 average over a trap's prior is that of its two worlds, by their masses. With 4 copies the context
 chooses one of four independent linear traps."""

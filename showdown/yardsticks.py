@@ -95,10 +95,12 @@ def _share(regrets: bytes, stuck_from: float) -> Estimate:
     return stuck_share(np.frombuffer(regrets), stuck_from)
 
 
-ABOUT = "Regret over the same rounds of arms by chance and of the best fixed arm."
+ABOUT = (
+    "Regret over as many rounds, on 20 other seeds, of arms by chance and of the best fixed arm."
+)
 ABOUT_DATA = (
-    "Regret over the same rounds. Where arms are classes, the best fixed arm is the majority "
-    "class. *Forest*: a random forest that is told the rewards of all arms."
+    "Regret over as many rounds, on 20 other seeds. Where arms are classes, the best fixed arm is "
+    "the majority class. *Forest*: one random forest that is told all rewards."
 )
 
 

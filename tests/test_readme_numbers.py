@@ -26,6 +26,7 @@ ADVICE = README[README.index("## Which agent") : README.index("## What we found"
 FEWEST = 20
 Row = dict[str, Any]
 NAMES = ["agent", "settings", "testbed_settings", "studies", "rounds", "seed", "final_regret"]
+CURVE = ["curve_rounds", "curve_regret"]
 
 
 def number(text: str) -> float:
@@ -35,7 +36,8 @@ def number(text: str) -> float:
 @functools.cache
 def rows(testbed: str, study: str) -> list[Row]:
     """One per run and seed, with settings as dictionaries."""
-    found = pq.read_table(ROOT / "results" / f"{testbed}.parquet", columns=NAMES).to_pylist()
+    file = ROOT / "results" / f"{testbed}.parquet"
+    found = pq.read_table(file, columns=[*NAMES, *CURVE]).to_pylist()
     own = [row for row in found if study in row["studies"]]
     return [
         {**r, "settings": json.loads(r["settings"]), "bed": json.loads(r["testbed_settings"])}
@@ -84,8 +86,9 @@ WORLD = "bed_copies == 1 and bed_noise == 1 and bed_prior == 1 and bed_horizon =
 def told_of_the_world() -> dict[tuple[str, str], float]:
     """By agent and world: plain, with the bonus, hotter."""
     told = re.search(
-        r"linear-trap-80, it takes mean regret from ([\d,]+) to (\d+); in the mirror image from "
-        r"(\d+) to (\d+)\. Wider draws without it, at temperature 4, have (\d+) and (\d+);",
+        r"linear-trap-80, it takes the mean regret of exact draws from ([\d,]+) to (\d+)\. "
+        r".* In the mirror image the means are (\d+) and (\d+)\. "
+        r"Wider draws without it, at temperature 4, have (\d+) and (\d+)\.",
         FINDINGS,
     )
     assert told is not None
@@ -124,6 +127,36 @@ def test_what_the_bonus_does_where_the_prior_is_wrong_with_pandas() -> None:
     for (who, world), mean in told_of_the_world().items():
         query = f"{WORLD} and {queries[who]} and bed_world == '{world}' and rounds == 10000"
         assert series("linear-trap-80", query).mean() == pytest.approx(mean, abs=0.5)
+
+
+def test_most_seeds_are_lucky_without_the_bonus_and_some_never_are() -> None:
+    """Medians, and who still plays an arm that is worse by 0.5 in the last 500 rounds."""
+    told = re.search(
+        r"The median goes from (\d+) to (\d+): without it (\d+) of 100 seeds play", FINDINGS
+    )
+    assert told is not None
+    *medians, stuck = map(number, told.groups())
+    queries = (
+        "agent == 'exact-ts' and temperature == 1",
+        "agent == 'exact-fgts' and lam == 1 and lam_schedule == 'sqrt'",
+    )
+    for query, median, count in zip(queries, medians, (stuck, 0), strict=True):
+        own = f"{WORLD} and {query} and bed_world == 'bad' and rounds == 10000"
+        assert series("linear-trap-80", own).median() == pytest.approx(median, abs=0.5)
+        (agent,) = re.findall(r"exact-\w+", query)
+        last = [
+            row["curve_regret"][-1] - np.interp(9_500, row["curve_rounds"], row["curve_regret"])
+            for row in rows("linear-trap-80", "worlds-frontier")
+            if row["agent"] == agent
+            and (row["rounds"], row["bed"]["copies"]) == (10_000, 1)
+            and (row["bed"]["noise"], row["bed"]["prior"]) == (1.0, 1.0)
+            and row["bed"]["world"] == "bad"
+            and row["settings"].get("temperature", 1.0) == 1.0
+            and row["settings"].get("lam_schedule", "sqrt") == "sqrt"
+            and row["settings"].get("lam", 1.0) == 1.0
+        ]
+        assert len(last) == 100
+        assert sum(value > 125 for value in last) == count
 
 
 FALLING = {"lam": 1.0, "lam_schedule": "sqrt"}

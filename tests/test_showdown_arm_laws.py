@@ -33,7 +33,7 @@ def test_who_follows_the_law_and_who_keeps_to_one_arm() -> None:
     rows += along("fghmcts", -0.02, 250)
     text = part(rows)
     assert "- Not told apart from the law in any stretch: `jfgmalats`.\n" in text
-    assert "but most chains keep to one arm: `fglmcts`.\n" in text
+    assert "but too many chains keep to one arm: `fglmcts`.\n" in text
     assert "Exact draws themselves" not in text
     assert "| *the law* | 5.0 | 5.0 | 5.0 | 5.0 |  |" in text
     assert "| `fghmcts` | **3.0** | **3.0** | **3.0** | **3.0** | **250** |" in text

@@ -112,11 +112,11 @@ HEADLINES = {
         plain,
     ),
     "feel-good sampling generally beats plain sampling in logistic bandits": Headline(
-        ("logistic-20",),
-        "question-bonus-scale",
-        lambda r: weight(r) in (0.01, 0.1) and r["settings"]["bonus_on"] == "mean",
-        "question-bonus-scale",
-        lambda a, b: weight(b) == 0 and same("bonus_on")(a, b),
+        ("logistic-20", "logistic-40"),
+        r"table-lambda-logistic-\d+-b1(000)?",
+        lambda r: unsmoothed(r) and weight(r) > 0,
+        ".*",
+        plain,
     ),
     "feel-good sampling tends to be weaker with networks": Headline(
         DATA,
@@ -499,10 +499,20 @@ def underdamped() -> list[Pair]:
     ]
 
 
-def logistic() -> list[Pair]:
-    study, bed, mean = "question-bonus-scale", "logistic-20", {"bonus_on": "mean"}
-    base = only(bed, "fglmcts", study, lam=0.0, **mean)[0]
-    return [(bed, only(bed, "fglmcts", study, lam=lam, **mean)[0], base) for lam in (0.01, 0.1)]
+def grids() -> list[Pair]:
+    """The paper's grids of logistic bandits, as far as they have 20 seeds."""
+    out = []
+    for bed in ("logistic-20", "logistic-40"):
+        for table in ("b1000", "b1"):
+            for agent, bare in FG.items():
+                for lam in (0.01, 0.1, 0.5, 1.0):
+                    run, own = only(bed, agent, f"table-lambda-{bed}-{table}", lam=lam)
+                    kernel = {n: own[n] for n in ("beta", "eta", "schedule", "steps")}
+                    kernel |= {n: own[n] for n in ("step", "warmup_steps")}
+                    base = only(bed, bare, **kernel)[0]
+                    if seen(bed, run, base):
+                        out.append((bed, run, base))
+    return out
 
 
 def hmc() -> list[Pair]:
@@ -513,7 +523,7 @@ def hmc() -> list[Pair]:
 ONE_BY_ONE: dict[str, Callable[[], list[Pair]]] = {
     "a small bonus": lambda: bonus("b1000", (0.01,)),
     "larger bonuses help": sound_bonus,
-    "feel-good sampling generally beats": logistic,
+    "feel-good sampling generally beats": grids,
     "feel-good sampling tends": networks,
     "ε-greedy outperforms": greedy,
     "smoothing the bonus": smoothed,
@@ -597,11 +607,16 @@ def word_of(said: str, low: float, high: float) -> str:
     return "holds" if high < 0 else "does not hold" if low > -5 else "open"
 
 
+#: A claim that is open as long as there is one testbed alone.
+OF_TWO = "feel-good sampling generally beats plain sampling in logistic bandits"
+
+
 def test_verdicts_follow_from_the_intervals() -> None:
     """From what the pages show."""
     for said, line in told().items():
         rule = word_of(said, number(line["low"]), number(line["high"]))
-        assert line["verdict"] == ("open" if line["hangs"] else rule), said
+        lacking = said.startswith(OF_TWO) and " and " not in line["beds"]
+        assert line["verdict"] == ("open" if line["hangs"] or lacking else rule), said
 
 
 def test_two_testbeds_stand_by_themselves() -> None:

@@ -198,7 +198,10 @@ def advice(hot: float, premium: float) -> str:
 
 def test_the_recommendation_follows_from_worst_cases_and_premiums() -> None:
     text = advice(hot=25.0, premium=3.0)
-    assert "**At worst**, temperature 4 without a bonus loses 25.0 [24.9, 25.1], λ_s" in text
+    assert (
+        "**At worst** of six worlds, temperature 4 without a bonus loses 25.0 [24.9, 25.1], λ_s"
+        in text
+    )
     assert "λ_s = 1/√s 30.0 [29.9, 30.1]." in text
     assert "On linear-20 temperature 4 adds +40.0 [+40.0, +40.0] to 60.0. λ_s = 1/√s adds" in text
     assert "λ_s = 1/√s adds +3.00 [+3.00, +3.00] (20 seeds)." in text
@@ -358,7 +361,7 @@ def test_where_the_schedule_was_run_elsewhere_it_is_said() -> None:
     beta = [linear(60.0), dataclasses.replace(linear(50.0, **FALLING))]
     kept = shelved("question-lambda", beta[:1]) + shelved("worlds-schedule", beta[1:])
     table = world_tables.sweeps(Book(Shelf(kept)))
-    assert "| `linear-20`, the paper's β = 1 | `fglmcts` | 60.0 | −10.0 [" in table
+    assert "| `linear-20`, preset `beta-1` | `fglmcts` | 60.0 | −10.0 [" in table
 
 
 def test_without_runs_nothing_is_claimed() -> None:

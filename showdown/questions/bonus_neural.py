@@ -133,7 +133,7 @@ def by_data_set(book: Book) -> list[str]:
         told = pooled(e for e in change if e.testbed == bed)
         rows.append([bed, *cells, percent(told) if told else "–"])
     about = (
-        "In the paper's tables ε-greedy is the best on mushroom and NeuralUCB on adult. Here are "
+        "The paper's text has ε-greedy as the best on mushroom and NeuralUCB on adult. Here are "
         "mean regrets (medians) at the paper's settings. † does not beat the best fixed arm."
     )
     beside = f"`{RIVALS[0]}` beside `{LANGEVIN[0]}`"

@@ -92,9 +92,9 @@ QUESTION = Question(
     place=90,
     title="How does regret go with compute?",
     asks=(
-        "Inner steps per round on linear-20, with sound steps. Each number of steps stands beside "
-        "the most. Chains go on from where the round before left them, so that few steps per round "
-        "may do."
+        "Inner steps per round on linear-20, with sound steps, 30 seeds. Each number of steps "
+        "stands beside the most. Chains go on from where the round before left them, so that few "
+        "steps per round may do."
     ),
     studies=(STUDY,),
     families=families,

@@ -64,7 +64,8 @@ other way round.
 Where there are {SEVERAL} or more testbeds, none decides alone: each is left out in turn, and the
 verdict must stay. Else the claim is *open* and *hangs on* that testbed. Two testbeds are judged
 together, and each stands by itself on the claim's page. The claim is *open* if it holds on one and
-does not hold on the other.
+does not hold on the other. A claim about
+logistic bandits is open while only one of the two was run.
 
 These intervals are wider than 95 %. The intervals of all claims hold together with probability
 95 % (Bonferroni's rule), except where stuck seeds are rare, as the next table says. An interval
