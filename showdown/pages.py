@@ -60,6 +60,7 @@ def build(book: Book) -> dict[str, str]:
     places = pairs.place_rows(book, by_testbed(book, ranking.STUDY))
     texts[f"{PAIRS}/{ranking.QUESTION.name}.csv"] = pairs.to_csv(places)
     texts[f"{PAIRS}/{world_frontier.FILE}.csv"] = pairs.to_csv(world_frontier.rows(book))
+    texts[f"{PAIRS}/{world_agents.FILE}.csv"] = pairs.to_csv(world_agents.rows(book))
     texts["pairs.html"] = pairs.to_html(rows)
     return texts
 

@@ -6,8 +6,9 @@ from scipy import stats
 from feelgood.engine.results import AgentResult
 from feelgood.stats.holm import holm
 from feelgood.stats.studentised import StudentisedMean
+from showdown import pairs
 from showdown.book import Book, grid, section
-from showdown.effects import enumeration, number
+from showdown.effects import enumeration, mean_and_median, number
 from showdown.families import ALPHA
 from showdown.wording import interval
 from showdown.world_runs import MIRRORED, difference, locked
@@ -18,6 +19,8 @@ STUDIES = (
     *("worlds-mcmc-jumps-superarm", "worlds-mcmc-jumps-trap", "worlds-mcmc-networks"),
 )
 PAGE, TITLE = "worlds-agents.md", "What does the bonus add to each agent?"
+#: All pairs with means and medians, beside the files of pairs.
+FILE = "worlds-agents"
 NOT_RUN = "Not run."
 TESTBEDS = ("linear-trap-16", "sceptic-0.1", "uneven-noise-4", "opposites", "superarm-40")
 TABLES = {"bad": "The bad worlds", "mirror": "Their mirrors"}
@@ -52,9 +55,7 @@ Changes = dict[Place, tuple[StudentisedMean, bool]]
 def page(book: Book) -> str:
     """What the bonus adds to each agent, in all worlds."""
     head = f"# {TITLE}"
-    runs: Runs = {
-        (r.agent, r.testbed, str(r.testbed_settings["world"])): r for r in book.shelf.of(*STUDIES)
-    }
+    runs = runs_of(book)
     changed = changes(runs)
     if not changed:
         return f"{head}\n\n{NOT_RUN}\n"
@@ -74,8 +75,33 @@ def page(book: Book) -> str:
     )
     tables = [_table(book, runs, changed, world) for world in MIRRORED]
     told = enumeration([f"`{name}`" for name in STUDIES])
-    foot = f"Studies: {told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
+    foot = (
+        f"All pairs, with medians: [`{FILE}.csv`](../../results/pairs/{FILE}.csv). Studies: "
+        f"{told}. [When feeling good pays](worlds.md) · [all answers](README.md)"
+    )
     return "\n\n".join([head, about, said, *(t for t in tables if t), foot]) + "\n"
+
+
+def runs_of(book: Book) -> Runs:
+    """All that was run, by agent, testbed and world."""
+    return {
+        (r.agent, r.testbed, str(r.testbed_settings["world"])): r for r in book.shelf.of(*STUDIES)
+    }
+
+
+def rows(book: Book) -> list[pairs.Row]:
+    """One row per pair, for a file: both means and medians, and what the bonus adds."""
+    runs, out = runs_of(book), []
+    for (agent, testbed, world), (change, shown) in changes(runs).items():
+        row: pairs.Row = {"testbed": testbed, "world": world, "agent": agent}
+        both = runs[agent, testbed, world], runs[PLAIN[agent], testbed, world]
+        row["seeds"] = len({*both[0].seeds} & {*both[1].seeds})
+        for name, r in zip(("with", "without"), both, strict=True):
+            mean, median = mean_and_median(r.final_regret)
+            row |= {f"{name}_mean": mean, f"{name}_median": median}
+        row |= {"adds": change.value, "low": change.low, "high": change.high, "p": change.p}
+        out.append(row | {"by_holms_rule": "yes" if shown else "no"})
+    return out
 
 
 def _width(runs: Runs) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from feelgood.stats.intervals import bootstrap
 from showdown import pairs, world_figures, yardsticks
 from showdown.book import Book, grid, section
@@ -49,6 +51,7 @@ def rows(book: Book) -> list[pairs.Row]:
         for name in (*MIRRORED, "bayes"):
             mean = bootstrap(getattr(p, name))
             row |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
+            row[f"{name}_median"] = float(np.median(getattr(p, name)))
         out.append(row | {"on_the_frontier": "yes" if p in front[p.testbed] else "no"})
     return out
 

@@ -42,6 +42,9 @@ def test_agents_stand_beside_themselves_without_the_bonus() -> None:
     assert "| `fgmalats` | **+1.00 [+1.00, +1.00]** |" in text
     assert re.search(r"\| `jfgmalats` \| 0.00 \[", text)
     assert "`exact-fgts`" not in text and "over all 3 pairs" in text
+    first, *_ = world_agents.rows(made)
+    assert (first["agent"], first["with_mean"], first["without_median"]) == ("fgmalats", 5.0, 10.0)
+    assert (first["adds"], first["seeds"], first["by_holms_rule"]) == (-5.0, 20, "yes")
     said = "in the bad worlds in 1 and 0 of 2 pairs, in the mirrors in 0 and 1 of 1 pairs."
     assert f"The bonus lowers and raises regret {said}" in text
     assert world_agents.NOT_RUN in world_agents.page(Book(Shelf([])))
