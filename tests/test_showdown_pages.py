@@ -65,7 +65,7 @@ def test_the_front_page_is_one_screen() -> None:
 
 
 #: Pages whose CSV is no table of pairs.
-OWN_TABLES = ("ranking", "worlds-frontier")
+OWN_TABLES = ("ranking", "worlds-frontier", "worlds-agents")
 
 
 def test_question_pages_have_no_tables_of_pairs() -> None:
