@@ -3,7 +3,7 @@
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca
 from feelgood.stats.studentised import StudentisedMean
 from showdown import world_elsewhere, world_frontier, world_many, world_wrong
 from showdown.book import Book, items, section
@@ -97,7 +97,7 @@ def _units(book: Book, where: str) -> str:
         return ""
     return (
         f" That is on {NOISE_HALF}, where noise is ½: in its units the default is 2/√s, and "
-        f"{near[0].name} loses {estimate(bootstrap(near[0].bad))}."
+        f"{near[0].name} loses {estimate(bca(near[0].bad))}."
     )
 
 

@@ -8,7 +8,7 @@ import altair as alt
 from feelgood.core.numbers import rounded
 from feelgood.engine.results import AgentResult
 from feelgood.report.rendering import Chart
-from feelgood.stats.intervals import Estimate, bootstrap
+from feelgood.stats.intervals import Estimate, bca
 from showdown.world_runs import MIRRORED, Point, on_frontier, shares, worlds_of
 
 #: Regrets below this are drawn there: the axes are logarithmic.
@@ -138,7 +138,7 @@ def _prior_strength(results: Sequence[AgentResult], world: str) -> Chart:
                 continue
             bold, plain = pair[world]
             for agent, r in ((name, bold), *([("plain", plain)] if number == 0 else ())):
-                mean = bootstrap(r.final_regret)
+                mean = bca(r.final_regret)
                 low = max(mean.low, mean.value / 10)
                 ends = {"regret": mean.value, "low": low, "high": mean.high}
                 rows.append(

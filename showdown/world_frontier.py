@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca
 from showdown import pairs, world_figures, yardsticks
 from showdown.book import Book, grid, section
 from showdown.effects import estimate, number
@@ -49,7 +49,7 @@ def rows(book: Book) -> list[pairs.Row]:
     for p in found:
         row: pairs.Row = {"world": p.testbed, "agent": p.title, "seeds": len(p.bad)}
         for name in (*MIRRORED, "bayes"):
-            mean = bootstrap(getattr(p, name))
+            mean = bca(getattr(p, name))
             row |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
             row[f"{name}_median"] = float(np.median(getattr(p, name)))
         out.append(row | {"on_the_frontier": "yes" if p in front[p.testbed] else "no"})
@@ -160,9 +160,7 @@ def _table(book: Book, name: str, own: Sequence[Point]) -> str:
         for world, y in _yardsticks(book)
         if _where(book, y) == f"{name}, {world}"
     }
-    lines = [
-        [p.title, *(estimate(bootstrap(getattr(p, w))) for w in (*MIRRORED, "bayes"))] for p in own
-    ]
+    lines = [[p.title, *(estimate(bca(getattr(p, w))) for w in (*MIRRORED, "bayes"))] for p in own]
     if chance:
         lines.append(["chance", *(chance.get(world, "–") for world in MIRRORED), "–"])
     header = ("agent", "bad world", "mirror", "averaged over the prior")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca
 from showdown.book import Book, items, section
 from showdown.effects import estimate
 from showdown.world_runs import FALLING, slope, worlds_of
@@ -54,8 +54,7 @@ def _mirrored(runs: Sequence[AgentResult]) -> list[str]:
     if not pairs:
         return []
     bold, plain = (
-        max((bootstrap(pair[i].final_regret) for pair in pairs), key=lambda e: e.value)
-        for i in (0, 1)
+        max((bca(pair[i].final_regret) for pair in pairs), key=lambda e: e.value) for i in (0, 1)
     )
     return [
         f"In their {len(pairs)} mirrors plain sampling loses at most {estimate(plain)}, "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca
 from feelgood.stats.studentised import studentised
 from showdown import yardsticks
 from showdown.book import Book, grid, items
@@ -41,7 +41,7 @@ def page(book: Book) -> str:
         [
             f"`{name}`",
             f"**{p.name}**" if p in found[name] or p.kind == "plain" else p.name,
-            *(estimate(bootstrap(getattr(p, w))) for w in (*MIRRORED, "bayes")),
+            *(estimate(bca(getattr(p, w))) for w in (*MIRRORED, "bayes")),
         ]
         for name, own in by_world(book).items()
         for p in own

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.intervals import RESAMPLES, Estimate, bootstrap
-from feelgood.stats.studentised import StudentisedMean
+from feelgood.stats.intervals import RESAMPLES, Estimate, bca
+from feelgood.stats.studentised import StudentisedMean, studentised
 from showdown.effects import effect
 
 FRONTIER = "worlds-frontier"
@@ -132,8 +132,8 @@ def beaten_by(point: Point, others: Sequence[Point]) -> list[Point]:
         q
         for q in others
         if q.testbed == point.testbed
-        and bootstrap(q.bad - point.bad).high < 0
-        and bootstrap(q.bayes - point.bayes).high < 0
+        and studentised(q.bad - point.bad).high < 0
+        and studentised(q.bayes - point.bayes).high < 0
     ]
 
 
@@ -160,8 +160,8 @@ def largest_regrets(points: Sequence[Point]) -> list[Worst]:
         if {p.testbed for p in own} == testbeds:
             regrets = {f"{p.testbed}, {w}": getattr(p, w) for p in own for w in MIRRORED}
             where = max(regrets, key=lambda at: float(regrets[at].mean()))
-            average = bootstrap(np.mean([p.bayes for p in own], axis=0))
-            found.append(Worst(kind, name, bootstrap(regrets[where]), where, average))
+            average = bca(np.mean([p.bayes for p in own], axis=0))
+            found.append(Worst(kind, name, bca(regrets[where]), where, average))
     return sorted(found, key=lambda w: w.regret.value)
 
 

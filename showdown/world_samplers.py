@@ -7,7 +7,8 @@ import numpy as np
 
 from feelgood.engine.results import AgentResult
 from feelgood.stats.holm import holm
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca
+from feelgood.stats.studentised import studentised
 from showdown import world_figures, world_histories
 from showdown.book import Book, grid, items, section
 from showdown.effects import enumeration, estimate, number
@@ -81,7 +82,7 @@ class Sampler:
         run = self.runs.get(world)
         if run is None:
             return ["–", "–"]
-        return [estimate(bootstrap(run.final_regret)), f"{stuck(run)} / {single(run)}"]
+        return [estimate(bca(run.final_regret)), f"{stuck(run)} / {single(run)}"]
 
 
 def samplers(runs: Sequence[AgentResult]) -> list[Sampler]:
@@ -326,4 +327,4 @@ def _chains(s: Sampler) -> tuple[bool, int]:
 def _cheaper(a: AgentResult, b: AgentResult) -> bool:
     one, other = regrets_by_seed(a), regrets_by_seed(b)
     common = sorted(one.keys() & other.keys())
-    return bootstrap(np.array([one[s] - other[s] for s in common])).high < 0
+    return studentised(np.array([one[s] - other[s] for s in common])).high < 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from feelgood.engine.results import AgentResult
-from feelgood.stats.intervals import bootstrap
+from feelgood.stats.intervals import bca
 from showdown.book import Book, grid, section
 from showdown.effects import enumeration, estimate, number
 from showdown.wording import interval
@@ -68,7 +68,7 @@ def said(book: Book) -> list[str]:
 
 
 def _mean(result: AgentResult) -> str:
-    return estimate(bootstrap(result.final_regret))
+    return estimate(bca(result.final_regret))
 
 
 def _clipped(book: Book) -> str:

@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 
-from feelgood.stats.intervals import Estimate, bootstrap
+from feelgood.stats.intervals import Estimate, bca
 from showdown import (
     world_advice,
     world_figures,
@@ -53,7 +53,7 @@ def _price(book: Book) -> str:
     runs = book.shelf.of("worlds-price")
     if not runs:
         return section(title, NOT_RUN)
-    rows = [("trap-0.5", price(r), bootstrap(late_rates(r, 2_000))) for r in runs]
+    rows = [("trap-0.5", price(r), bca(late_rates(r, 2_000))) for r in runs]
     off = max(abs(rate.value / law - 1.0) for _, law, rate in rows)
 
     law = (
@@ -81,7 +81,7 @@ def _linear_costs(book: Book) -> list[tuple[str, float, Estimate]]:
         plain = [b for b in runs if b.testbed == r.testbed and b.settings["lam"] == 0]
         if r.settings["lam"] > 0 and plain:
             extra = late_rates(r, r.rounds // 2) - late_rates(plain[0], r.rounds // 2)
-            found.append((r.testbed, r.settings["lam"] / 4.0, bootstrap(extra)))
+            found.append((r.testbed, r.settings["lam"] / 4.0, bca(extra)))
     return found
 
 
