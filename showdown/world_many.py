@@ -60,7 +60,14 @@ def page(book: Book) -> str:
     table = grid(header, rows, numbers=2)
     return (
         "\n\n".join(
-            [head, about, items([*_frontiers(book), *said(book)]), *_chance(book), table, foot]
+            [
+                head,
+                about,
+                items([*_frontiers(book), *said(book, linked=False)]),
+                *_chance(book),
+                table,
+                foot,
+            ]
         )
         + "\n"
     )
@@ -120,7 +127,7 @@ def _by_name(book: Book, number_of: int) -> dict[str, Point]:
     return {p.name: p for p in worlds[number_of]} if worlds else {}
 
 
-def said(book: Book) -> list[str]:
+def said(book: Book, linked: bool = True) -> list[str]:
     """What heat and the default bonus lose and cost where there are most contexts."""
     one, many = _by_name(book, 0), _by_name(book, -1)
     wanted = ("plain", MILD, DEFAULT)
@@ -132,8 +139,9 @@ def said(book: Book) -> list[str]:
         [interval(studentised(own[name].bayes - own["plain"].bayes)) for own in (one, many)]
         for name in (MILD, DEFAULT)
     )
+    where = f"[With {contexts} contexts]({PAGE})" if linked else f"With {contexts} contexts"
     return [
-        f"**[With {contexts} contexts]({PAGE})** the bad world costs {enumeration(bads)}. On "
+        f"**{where}** the bad world costs {enumeration(bads)}. On "
         f"average {MILD} adds {heat[1]}, with 1 context {heat[0]}; {DEFAULT} adds {bonus[1]}, with "
         f"1 context {bonus[0]}."
     ]
