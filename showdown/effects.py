@@ -17,7 +17,7 @@ from feelgood.report.ranking import common_seeds, values_at
 from feelgood.stats.intervals import Estimate
 from feelgood.stats.pairs import diverged_last, equal, probability_better
 from feelgood.stats.studentised import StudentisedMean, studentised
-from showdown.wording import enumeration, estimate, number, signed
+from showdown.wording import enumeration, estimate, number, seeds_span, signed
 
 __all__ = [
     "FEWEST_SEEDS",
@@ -156,11 +156,7 @@ def _same_run(a: AgentResult | None, b: AgentResult | None) -> bool:
 
 def seeds_text(effects: Sequence[Effect]) -> str:
     """`30 seeds`, or `30 to 100 seeds`."""
-    counts = [len(e.seeds) for e in effects if e.tested]
-    if not counts:
-        return "no seeds"
-    low, high = min(counts), max(counts)
-    return f"{high} seeds" if low == high else f"{low} to {high} seeds"
+    return seeds_span([len(e.seeds) for e in effects if e.tested])
 
 
 def mean_and_median(values: np.ndarray) -> tuple[float, float]:

@@ -26,7 +26,7 @@ class Place:
     p: float
     may_be_best: bool
     #: Those that all agents of the testbed have: the others' numbers are not comparable.
-    seeds: tuple[int, ...] = ()
+    seeds: tuple[int, ...]
 
 
 def places(results: Sequence[AgentResult]) -> list[Place]:

@@ -72,3 +72,11 @@ def testbeds_text(testbeds: Sequence[str]) -> str:
 def count(number_of: int, what: str) -> str:
     """`1 pair`, `3 pairs`."""
     return f"{number_of} {what}" if number_of == 1 else f"{number_of:,} {what}s"
+
+
+def seeds_span(counts: Sequence[int]) -> str:
+    """`30 seeds`, or `30 to 100 seeds`."""
+    if not counts:
+        return "no seeds"
+    low, high = min(counts), max(counts)
+    return f"{high} seeds" if low == high else f"{low} to {high} seeds"

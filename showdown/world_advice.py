@@ -80,8 +80,9 @@ def _insured(book: Book) -> list[str]:
     if found is None:
         return []
     hot, bonus = found
+    worlds = len({p.testbed for p in world_frontier.points(book)})
     return [
-        f"**At worst** of six worlds, {HEAT} without a bonus loses {estimate(hot.regret)}, "
+        f"**At worst** of {worlds} worlds, {HEAT} without a bonus loses {estimate(hot.regret)}, "
         f"{DEFAULT} {estimate(bonus.regret)}.{_units(book, bonus.where)}"
     ]
 

@@ -8,7 +8,7 @@ from feelgood.stats.studentised import studentised
 from showdown import yardsticks
 from showdown.book import Book, grid, items
 from showdown.effects import enumeration, estimate, number
-from showdown.wording import interval
+from showdown.wording import interval, seeds_span
 from showdown.world_frontier import DEFAULT, NOT_RUN
 from showdown.world_runs import MIRRORED, ROUNDS, Point, on_frontier, points_of
 
@@ -48,8 +48,9 @@ def page(book: Book) -> str:
     ]
     if not rows:
         return f"{head}\n\n{NOT_RUN}\n"
+    seeds = seeds_span([len(p.bad) for own in by_world(book).values() for p in own])
     about = (
-        f"Two insurances in [these worlds](../worlds.md), {ROUNDS:,} rounds, 100 seeds: a bonus "
+        f"Two insurances in [these worlds](../worlds.md), {ROUNDS:,} rounds, {seeds}: a bonus "
         "whose weight falls, and draws at a higher temperature, both exact. "
         f"{_told(book.shelf.of(STUDY))} With copies the context chooses one of as many independent "
         "traps. Bold: on the frontier, which means that no other agent has a lower mean both in "

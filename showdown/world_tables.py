@@ -10,13 +10,14 @@ from showdown import (
 )
 from showdown.book import Book
 from showdown.effects import enumeration, number
+from showdown.wording import seeds_span
 from showdown.world_frontier import FILE, NOT_RUN
 from showdown.world_runs import FRONTIER
 
 INTRODUCTION = """# Worst case against Bayes, world by world
 
 The *frontier* of each world: agents that no other one beats both in the bad world and averaged over
-the prior; of equals the first. Mean regrets of 100 seeds after 10,000 rounds, 95 % intervals.
+the prior; of equals the first. Mean regrets of {seeds} after 10,000 rounds, 95 % intervals.
 λ* = √(2 ln(1/P)/T) and λ_t = √(ln(1/P)/2t) are the theory's weights for a trap of mass P. The
 average over a trap's prior is that of its two worlds, by their masses. With 4 copies the context
 chooses one of four independent linear traps."""
@@ -34,7 +35,8 @@ def frontiers(book: Book) -> str:
     """All frontiers."""
     tables = world_frontier.tables(book) or [NOT_RUN]
     end = f"All agents: [`{FILE}.csv`](../../results/pairs/{FILE}.csv). Study: `{FRONTIER}`. {BACK}"
-    return "\n\n".join([INTRODUCTION, *tables, end]) + "\n"
+    seeds = seeds_span([len(p.bad) for p in world_frontier.points(book)])
+    return "\n\n".join([INTRODUCTION.format(seeds=seeds), *tables, end]) + "\n"
 
 
 def sweeps(book: Book) -> str:

@@ -96,11 +96,12 @@ def _share(regrets: bytes, stuck_from: float) -> Estimate:
 
 
 ABOUT = (
-    "Regret over as many rounds, on 20 other seeds, of arms by chance and of the best fixed arm."
+    f"Regret over as many rounds, on {SEEDS} other seeds, of arms by chance and of the best fixed "
+    "arm."
 )
 ABOUT_DATA = (
-    "Regret over as many rounds, on 20 other seeds. Where arms are classes, the best fixed arm is "
-    "the majority class. *Forest*: one random forest that is told all rewards."
+    f"Regret over as many rounds, on {SEEDS} other seeds. Where arms are classes, the best fixed "
+    "arm is the majority class. *Forest*: one random forest that is told all rewards."
 )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from feelgood.engine.results import AgentResult
 from feelgood.report.chain_costs import chain_cost
 from showdown.book import Book, grid, section
-from showdown.effects import Effect, effect
+from showdown.effects import Effect, effect, seeds_text
 from showdown.families import Family, Word
 from showdown.figures import scatter
 from showdown.pairing import in_order
@@ -83,7 +83,10 @@ def more(book: Book) -> list[str]:
         ),
     )
     header = ("agent", "steps per round", "gradients", "seconds per chain", "regret")
-    about = "Seconds are a chain's share of its run on one machine, beside other runs."
+    about = (
+        "Seconds are a chain's share of its run on one machine, beside other runs. Pairs of agents "
+        f"have {seeds_text(fewer(book))}."
+    )
     return [section("Costs", about, grid(header, rows)), section("Figure", picture)]
 
 
@@ -92,7 +95,7 @@ QUESTION = Question(
     place=90,
     title="How does regret go with compute?",
     asks=(
-        "Inner steps per round on linear-20, with sound steps, 30 seeds. Each number of steps "
+        "Inner steps per round on linear-20, with sound steps. Each number of steps "
         "stands beside the most. Chains go on from where the round before left them, so that few "
         "steps per round may do."
     ),
