@@ -11,7 +11,7 @@ from showdown.effects import enumeration, estimate, number
 from showdown.families import Word
 from showdown.questions import bonus_temperature, stuck_networks
 from showdown.stuck_seeds import freed_and_bound
-from showdown.wording import interval
+from showdown.wording import count, interval
 from showdown.world_frontier import DEFAULT, HEAT
 from showdown.world_runs import FALLING, HOT, Worst, difference, largest_regrets
 
@@ -80,9 +80,9 @@ def _insured(book: Book) -> list[str]:
     if found is None:
         return []
     hot, bonus = found
-    worlds = len({p.testbed for p in world_frontier.points(book)})
+    worlds = count(len({p.testbed for p in world_frontier.points(book)}), "world")
     return [
-        f"**At worst** of {worlds} worlds, {HEAT} without a bonus loses {estimate(hot.regret)}, "
+        f"**At worst** of {worlds}, {HEAT} without a bonus loses {estimate(hot.regret)}, "
         f"{DEFAULT} {estimate(bonus.regret)}.{_units(book, bonus.where)}"
     ]
 

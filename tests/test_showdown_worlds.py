@@ -199,7 +199,7 @@ def advice(hot: float, premium: float) -> str:
 def test_the_recommendation_follows_from_worst_cases_and_premiums() -> None:
     text = advice(hot=25.0, premium=3.0)
     assert (
-        "**At worst** of 2 worlds, temperature 4 without a bonus loses 25.0 [24.9, 25.1], λ_s"
+        "**At worst** of 1 world, temperature 4 without a bonus loses 25.0 [24.9, 25.1], λ_s"
         in text
     )
     assert "λ_s = 1/√s 30.0 [29.9, 30.1]." in text
